@@ -207,7 +207,7 @@ def test_recordings_that_others_made_are_decoded_apart(tmp_path: Path, monkeypat
 @pytest.mark.parametrize(
     ("line", "sentence"),
     [
-        ("storm,thunder,x.wav,10", "kind is 'thunder'; write background, event, none"),
+        ("storm,thunder,x.wav,10", "kind is 'thunder'; it must be one of background, event, none"),
         ("storm,event,x.wav,10", "there is no sound"),
         ("storm,none,,loud", "snr_db is 'loud'"),
         ("storm,none,,99", "a ratio of 99 dB is not plausible"),

@@ -68,7 +68,7 @@ def test_irregular_rows_are_repaired_and_say_so(tmp_path: Path) -> None:
         "mono-0001": ["the row lacks theme"],
         "two-0001": [],
         "two-0002": ["the row lacks num_speakers, theme, source", "1 speak in a row of the two-speaker file"],
-        "multi-0001": ["5 speakers are stated, 3 speak"],
+        "multi-0001": ["5 speakers are stated, but 3 speak"],
     }
     assert (found["multi-0001"]["speakers"], found["multi-0001"]["speakers_stated"]) == (3, 5)
     assert found["two-0002"]["speakers_stated"] is None

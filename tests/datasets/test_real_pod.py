@@ -163,7 +163,7 @@ def swapped(script: dict[str, Any], **changes: str) -> dict[str, Any]:
         (
             lambda s: with_turn(s, 0, speaker="Nobody"),
             "speakers",
-            "Dee, Nkechi is named, Dee, Nkechi, Nobody speaks",
+            "Dee, Nkechi is named, but Dee, Nkechi, Nobody speaks",
         ),
         (lambda s: swapped(s, role="guest"), "speakers", "one of its speakers should be the host"),
         (

@@ -219,7 +219,7 @@ def test_a_wait_beyond_patience_ends_the_asking_at_once(
 ) -> None:
     server = serve(lambda call: scripted.Answer(status=429, body="{}", headers={"Retry-After": "86400"}))
     outcomes = judging(server, workers=1).ask(make_requests(small_prompt, 20))
-    assert all("asks to wait 86400 s" in reason for reason in values(outcomes))
+    assert all("asks for a pause of 86400 s" in reason for reason in values(outcomes))
     assert len(server.calls) == 1
 
 

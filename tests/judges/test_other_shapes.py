@@ -104,7 +104,7 @@ def test_googles_wait_is_kept(serve: Any, scripted: Any, judging: Make, small_pr
     details = [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "86400s"}]
     server = serve(lambda call: scripted.Answer(status=429, body=google_error(429, "quota", details=details)))
     (outcome,) = ask(judging(server), small_prompt)
-    assert "asks to wait 86400 s" in outcome.reason
+    assert "asks for a pause of 86400 s" in outcome.reason
     assert len(server.calls) == 1
 
 

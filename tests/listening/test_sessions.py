@@ -131,7 +131,7 @@ def test_foreign_sessions_pages_and_tests_are_refused(listening: Listening) -> N
             listening.progress(session)
     with pytest.raises(BadInput, match="no listening test"):
         listening.start("nope", "prolific:1")
-    with pytest.raises(BadInput, match="another design"):
+    with pytest.raises(BadInput, match="a different design"):
         listening.create(design("mos", title="other"))
     assert listening.create(test) == test.id
 

@@ -169,5 +169,5 @@ def test_what_is_not_there_is_refused_and_a_full_disk_is_said(
     with pytest.raises(BadInput, match="no sound after"):
         kept.copy(Stretch(file, 10.0, 12.0))
     (tmp_path / "in the way").write_text("a file where a folder has to be")
-    with pytest.raises(PodevalError, match="disk full"):
+    with pytest.raises(PodevalError, match="whether the disk is full"):
         Playback(tmp_path / "in the way").copy(Stretch(file))

@@ -224,7 +224,7 @@ def test_a_cause_is_told_once_however_its_numbers_differ(capsys: pytest.CaptureF
     rows = [SimpleNamespace(metric=name, **vars(row)) for name in ("wer", "dnsmos")]
     assert not tell_unscored("Mine", cast("RunSummary", SimpleNamespace(metrics=rows)))
     one, final = capsys.readouterr().err.splitlines()
-    assert one.startswith("Mine: every metric unscored on 6 of 6 items: such as: the system produced no audio")
+    assert one.startswith("Mine: every metric unscored on 6 of 6 items: for example, the system produced no audio")
     assert "--retry failed" in final
 
 

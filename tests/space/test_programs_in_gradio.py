@@ -146,7 +146,7 @@ def test_the_same_three_questions_are_answered_by_the_tools_for_language_models(
     assert (checked["passed"], checked["refusals"]) == (True, [])
     refused = called(address, tool("model repo", "queue nothing"), repo=REPO, task="podcast", track="write")
     assert refused["refusals"][0]["code"] == "task-does-not-fit"
-    ratings = called(address, tool("ratings by public votes"))
+    ratings = called(address, tool("ratings from public votes"))
     assert {system: battles_of(ratings, system) for system in met} == dict.fromkeys(met, 1)
 
 

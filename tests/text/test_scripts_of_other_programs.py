@@ -356,7 +356,7 @@ def test_who_is_not_named_is_unknown_and_noted(speaker: Any) -> None:
 
 @pytest.mark.parametrize("text", [None, float("nan"), "nan", "NULL", pd.NA])
 def test_a_turn_without_its_text_is_refused_by_its_number(text: Any) -> None:
-    with pytest.raises(BadInput, match="turn 2 of the script needs a text; 'Ben' has"):
+    with pytest.raises(BadInput, match="turn 2 of the script has no text: 'Ben' is followed by"):
         read_input("script", convert_to_text([TURNS[0], {"speaker": "Ben", "text": text}]))
 
 

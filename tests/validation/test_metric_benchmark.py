@@ -129,7 +129,7 @@ def test_values_come_from_wide_tables_and_from_what_score_writes(tmp_path: Path)
         ("dnsmos", "ovrl", "higher"),
         ("mine", "mine", "lower"),
     ]
-    assert notes[0].startswith("-mine: not a metric of podeval")
+    assert notes[0].startswith("-mine: not metrics of podeval")
     table = pd.DataFrame([(f"out/{s}/a.wav", "dnsmos", "sig", v) for s, v in (("s1", 3.0), ("s2", 2.0))])
     table.columns = pd.Index(["file", "metric", "key", "value"])
     table.to_csv(tmp_path / "long.csv", index=False)

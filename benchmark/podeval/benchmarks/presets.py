@@ -67,8 +67,8 @@ class PaperPreset(FactSheet):
         extended = benchmark.model_copy(update={"dimensions": (*benchmark.dimensions, *new)})
         if not any(use.name in self.parameters for use in extended.metrics(track)):
             raise BadInput(
-                f"the preset {self.name} sets nothing that {benchmark.title} measures on the track {track}; it is for "
-                f"{', '.join(self.parameters)}"
+                f"the preset {self.name} changes no metric that {benchmark.title} measures on the track {track}; it "
+                f"applies to {', '.join(self.parameters)}"
             )
         return set_parameters(extended, self.parameters)
 
@@ -76,7 +76,7 @@ class PaperPreset(FactSheet):
 LIKENESS = Dimension(
     name="likeness",
     title="Likeness to people (beyond the papers)",
-    description="How close all recordings together are to those of people, factor by factor; not validated.",
+    description="How similar a system's recordings are to recordings of people, factor by factor; not validated.",
     tracks=("voice", "podcast"),
     metrics=(
         MetricUse(

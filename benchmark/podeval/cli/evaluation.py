@@ -156,7 +156,7 @@ def tell_unscored(title: str, summary: "RunSummary", left: str = "") -> bool:
     for (kind, count, total), names in metrics.items():
         distinct = list(dict.fromkeys(names))
         of_what = "every metric" if len(distinct) == every > 1 else ", ".join(distinct)
-        example = "such as: " if list(kinds.values()).count(kind) > 1 else ""
+        example = "for example, " if list(kinds.values()).count(kind) > 1 else ""
         say(f"{title}: {of_what} unscored on {count} of {total} items: {example}{kind}")
     if any(row.unscored_system and not catalogue.get(row.metric).only_for for row in whole):
         say(

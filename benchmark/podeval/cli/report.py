@@ -383,6 +383,9 @@ def _try_judge(name: str, as_json: bool) -> bool:
             thousand = f"; a thousand such questions cost {trial.used.cost * 1000:.4g}" if trial.used.cost else ""
             print(f"  {trial.used.sentence().partition(';')[0]}{thousand}{priced}")
     if not as_json and client.account.calls:
-        print(f"schema: sent as {form}" + (f"; not sent under their names: {', '.join(unsent)}" if unsent else ""))
+        print(
+            f"schema: sent as {form}"
+            + (f"; fields omitted because the judge refuses them: {', '.join(unsent)}" if unsent else "")
+        )
         print(f"To check it for biases: podeval report judge {name} --probe --cases 20")
     return works

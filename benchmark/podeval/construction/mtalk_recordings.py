@@ -227,7 +227,7 @@ def read_sounds(path: Path) -> dict[str, TagSound]:
             continue
         where = f"{path}, line {number} ({line['tag']})"
         if kind not in _KINDS:
-            raise BadInput(f"{where}: kind is {kind!r}; write {', '.join(_KINDS)}")
+            raise BadInput(f"{where}: kind is {kind!r}; it must be one of {', '.join(_KINDS)}")
         file = path.parent / name if name else None
         if kind != "none" and (file is None or not file.is_file()):
             raise BadInput(f"{where}: there is no sound {file or ''}; name its file, relative to the table")

@@ -80,7 +80,7 @@ class ProofedSentence:
         section: the heading above it.
         kind: the kind of its passage (`podeval.text.book`); `end` for words added after the last sentence.
         text: the sentence as written.
-        verdict: how the sentence was read; `not_read` is not a fault.
+        verdict: outcome for the sentence; `not_read` is not a fault.
         confidence: the certainty of the verdict.
         recording: the name of its recording; empty if there is none.
         start: seconds from the beginning of the recording; for a missing sentence, the time at which it should be.

@@ -63,7 +63,7 @@ def rate_speech(
         list_starts: function that takes the lengths of the recording and of a window in samples, and returns the first
             sample of each window.
         everything: whether silence is rated too and a constant offset is kept, as in the public code.
-        highest_rate: for a model whose values depend on the sample rate, the maximum rate; up to it, the recording's
+        highest_rate: maximum rate of a model whose values depend on the sample rate; up to it, the recording's
             own rate is used. Other models use the rate on their card.
         through: a sample rate to which the rated samples are resampled first.
         shortest: minimum length of the recording, seconds.

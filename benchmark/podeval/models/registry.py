@@ -65,7 +65,7 @@ def get_card(job: str, profile: str) -> ModelCard:
         if name in candidate.profiles:
             return candidate
     others = [c.id for c in able]
-    hint = f"choose one by --profile {name},{job}={others[0]}" if others else _advise_elsewhere(job, name)
+    hint = f"choose one with --profile {name},{job}={others[0]}" if others else _advise_elsewhere(job, name)
     raise ModelMissing(f"the {name} profile has no {job_title} ({JOBS[job]}); {hint}")
 
 

@@ -75,8 +75,8 @@ class ColumnComparison:
         difference: difference between the means, with a clustered 95 % interval that is valid for a single look.
         anytime: the interval of the mean difference that is valid at every look; None for too few pairs.
         pairs: number of pairs with a value in both runs.
-        lost, won: pairs with a value in only the first run (lost) or only the second (won), through the other system's
-            fault.
+        lost, won: pairs for which only the first run (lost) or only the second run (won) has a value, because the other
+            run's system failed.
         margin: margin by which the mean may become worse; None if the column is not watched.
         evidence: evidence that it became worse by more than the margin or, if `verdict` is "no worse", that it did not.
         needed: evidence required for a decision.

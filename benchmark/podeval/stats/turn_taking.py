@@ -46,7 +46,7 @@ class FloorEvents:
     Attributes:
         offsets: floor-transfer offsets in seconds, in chronological order.
         kinds: every event in chronological order, as an index into `KINDS`.
-        backchannels: how many of the events are backchannels.
+        backchannels: number of events that are backchannels.
         pauses: pauses within the turn of the person who holds the floor, in seconds.
         talk: seconds of speech for each person.
         speech: seconds in which someone speaks.

@@ -179,7 +179,7 @@ class Outputs(_Files):
     """Audio or scripts that the submitter made, which are shown as `outputs supplied`.
 
     `made_by` is the public model that made them; podeval may generate some of them again with it, and shows whether the
-    figures agree with the figures of the supplied outputs.
+    figures agree with those of the supplied ones.
     """
 
     kind: Literal["outputs"]

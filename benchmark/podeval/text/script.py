@@ -339,7 +339,7 @@ def _parse_turn(entry: Any, number: int) -> Turn:
     if isinstance(speaker, float) and speaker.is_integer():
         speaker = int(speaker)
     if speaker is not None and is_missing(text) and str(text).strip():
-        raise BadInput(f"turn {number} of the script needs a text; {str(speaker)[:40]!r} has {text!r} in its place")
+        raise BadInput(f"turn {number} of the script has no text: {str(speaker)[:40]!r} is followed by {text!r}")
     if speaker is None or isinstance(speaker, Mapping | list) or not isinstance(text, str):
         raise BadInput(
             f"turn {number} of the script needs a speaker ({', '.join(_SPEAKER_KEYS)}) and a text "

@@ -199,7 +199,7 @@ def list_key_values(values: Values, protocol: str, metrics: Sequence[str] = ()) 
     names = {one for metric, _, key, _ in keys for one in (metric, f"{metric}.{key.name}")}
     if absent := [one for one in metrics if one not in names]:
         raise BadInput(f"there are no values of {', '.join(absent)} with a direction; there are {', '.join(values)}")
-    note = f"{', '.join(others)}: not a metric of podeval, so higher is taken as better (lower if called -NAME)"
+    note = f"{', '.join(others)}: not metrics of podeval, so higher is better (unless named -NAME)"
     return keys, [note] if others else []
 
 

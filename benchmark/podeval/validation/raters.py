@@ -103,7 +103,7 @@ def rank_without_items(
     Args:
         scores: score of each system on every item, in the same order.
         reference: ranking to correlate with, such as arena ratings; by default the ranking by all items.
-        shares: which shares of the items to keep, such as 0.5.
+        shares: shares of the items to keep, such as 0.5.
         draws: number of subsets drawn for each share.
         seed: seed of the draws.
 

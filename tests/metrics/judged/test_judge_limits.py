@@ -355,7 +355,7 @@ def test_check_asks_two_questions_and_prints_what_works_at_what_price(priced: Ca
     assert "text: works: it counted 7" in said
     assert "audio: works: it counted 3" in said
     assert "cost 2.5; a thousand such questions cost 2500" in said
-    assert "sent as json_schema; not sent under their names: seed" in said
+    assert "sent as json_schema; fields omitted because the judge refuses them: seed" in said
     lines = [json.loads(line) for line in run("report", "judge", judge.file, "--probe", "--json").stdout.splitlines()]
     assert [(line["question"], line["works"], line["used"]["calls"]) for line in lines] == [
         ("text", True, 1),

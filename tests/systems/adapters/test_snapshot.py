@@ -33,7 +33,7 @@ def test_a_folder_that_holds_something_is_not_fetched_into(tmp_path: Path, hub: 
 
 def test_an_unknown_repo_and_an_unknown_commit_are_told_apart(tmp_path: Path, hub: Any, fetched: Any) -> None:
     fetched("lm")
-    with pytest.raises(BadInput, match="no model repo tester/nothing"):
+    with pytest.raises(BadInput, match="the model repo tester/nothing does not exist"):
         snapshot.fetch("tester/nothing", "a" * 40, tmp_path / "one")
     with pytest.raises(BadInput, match="no commit aaaa"):
         snapshot.fetch("tester/lm", "a" * 40, tmp_path / "two")

@@ -54,7 +54,7 @@ def test_what_is_no_archive_is_refused(folder: Path) -> None:
         snapshot.check_voices_file(path)
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("a/data.pkl", b"cos\nsystem\n(S'true'\ntR.")
-    with pytest.raises(BadInput, match=r"it names 'os system'"):
+    with pytest.raises(BadInput, match=r"it refers to 'os system'"):
         snapshot.check_voices_file(path)
 
 

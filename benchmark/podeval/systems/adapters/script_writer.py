@@ -39,7 +39,7 @@ class LanguageModel:
     Args:
         folder: the folder of the model, or of a LoRA adapter.
         base: the folder of the model that the adapter adapts.
-        device: where the model runs, such as `cpu`.
+        device: device on which the model runs, such as `cpu`.
         preset: the generation preset.
         longest: maximum number of tokens in an answer, if neither the preset nor the model's repo sets one.
     """

@@ -42,7 +42,7 @@ class SpeechModel:
     Args:
         job: the job, which names the folders of the model and of its base.
         preset: the generation settings.
-        device: where the model runs, such as `cpu`.
+        device: device on which the model runs, such as `cpu`.
 
     Attributes:
         network: the transformers class of its network.

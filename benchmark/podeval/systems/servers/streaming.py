@@ -36,7 +36,7 @@ class StreamedPlayback:
         underrun: the longest stall in seconds, 0 if playback never stalled.
         stalled: total length of all stalls in seconds.
         seconds: total length of the audio in seconds.
-        chunks: how many chunks arrived.
+        chunks: number of chunks that arrived.
     """
 
     time_to_first_audio: float

@@ -101,7 +101,7 @@ class ReadText:
         errors: edits between its normalised words and the transcript.
         by_tag: errors and words by tag, including `PLAIN`.
         misread: the stretches with errors, in order.
-        stretches: how many stretches the text has.
+        stretches: number of stretches in the text.
     """
 
     text: str

@@ -130,7 +130,7 @@ _MARKS = frozenset(",.;:!?")
 
 
 def write_as_in_script(script: str, transcript: str) -> str:
-    """Return the transcript with the script's spelling wherever a stretch can be read like the script.
+    """Return the transcript, spelt as in the script wherever both spellings can be read aloud in the same way.
 
     Args:
         script: the text that should be spoken, in English.

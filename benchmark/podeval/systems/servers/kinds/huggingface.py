@@ -46,7 +46,9 @@ class HuggingFace(ServerKind):
 
         key = os.environ.get(KEY, "").strip()
         if not key:
-            raise ServerRefused(f"set {KEY} to a Hugging Face token; otherwise the client sends the token saved here")
+            raise ServerRefused(
+                f"set {KEY} to a Hugging Face token; without it, the client would send the token saved on this machine"
+            )
         parameters = inspect.signature(InferenceClient.text_to_speech).parameters
         arguments = {name: value for name, value in body.items() if name in parameters and name != "model"}
         more = {name: value for name, value in body.items() if name not in (*parameters, "provider")}
