@@ -1,4 +1,4 @@
-"""Limits on visitors' events and streams before Gradio sees them: limits on their form, their rate and their number.
+"""Limits on the form, rate and number of visitors' events and streams, applied before Gradio sees them.
 
 Gradio creates a session before it checks an event, keeps sessions for thousands of names indefinitely, and keeps
 streams open forever. All of this is therefore checked before it reaches Gradio, and the data that Gradio keeps is

@@ -74,7 +74,7 @@ class Judge:
         endpoint: base URL, or the folder for `records`.
         provider: name of the provider whose format the endpoint uses; None to recognise the provider by the address.
         sampling: settings for sampling answers.
-        trial: whether this is a trial model, whose scores must not be published regardless of its audit.
+        trial: whether this is a trial model, whose scores must not be published, whatever its audit shows.
         hears: whether the model accepts audio; assumed to be true for an endpoint that is given without a YAML file.
         audio: limits on the audio that the model accepts.
         extra: additional fields of the request body, such as `reasoning_effort`.

@@ -35,8 +35,8 @@ class HubRepo:
 
     @property
     def commit(self) -> str:
-        """The commit: `revision`, or the commit of a branch that is installed on this machine; the branch itself if
-        none is.
+        """The commit: `revision` if it is a commit; otherwise the installed commit of that branch, or the name of the
+        branch if it is not installed.
         """
         first = None if len(self.revision) == 40 else self._find_cached(self.files[0])
         return self._find_snapshot(first).name if first else self.revision

@@ -243,7 +243,7 @@ COPY = 0.94
 """Minimum mean cosine at which five consecutive windows always count as copies of earlier windows: a loop of 2 s."""
 
 LEAST_SHARE = 0.2
-"""Minimum share of windows in such runs for a recording to count as repeating itself."""
+"""Minimum share of a recording's windows that must be in repeated runs for it to count as repeating itself."""
 
 FEW = 24
 """Minimum number of windows for spectral clustering to have enough neighbours once repetitions are excluded."""

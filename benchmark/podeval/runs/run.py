@@ -275,7 +275,7 @@ def choose_items(request: RunRequest, items: tuple[Item, ...]) -> tuple[Item, ..
 
 
 def find_failed(folder: RunFolder, profile: str) -> set[str]:
-    """Find the items without output, or with at least as many metrics unscored through the system's fault as scored."""
+    """Find items without output, or whose metrics are unscored because of the system at least as often as scored."""
     results = folder.results(profile)
     scored = Counter(item for (item, _), one in results.items() if isinstance(one, Score))
     refused = Counter(item for (item, _), one in results.items() if isinstance(one, Unscored) and one.cause == "system")

@@ -60,7 +60,7 @@ def make_membership(items: Sequence[str], clusters: Mapping[str, Hashable] | Non
 
 
 def compute_pulls(residuals: Array, sizes: Array) -> Array:
-    """Return each cluster's influence on a mean times G; without the cluster, the mean would be lower by
+    """Return G times each cluster's influence on a mean; without the cluster, the mean would be lower by
     `pull / (G - 1)`.
 
     Args:

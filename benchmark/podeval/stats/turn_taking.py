@@ -45,7 +45,7 @@ class FloorEvents:
 
     Attributes:
         offsets: floor-transfer offsets in seconds, in chronological order.
-        kinds: every event in chronological order, as an index into `KINDS`.
+        kinds: the kind of each event, in chronological order, as an index into `KINDS`.
         backchannels: number of events that are backchannels.
         pauses: pauses within the turn of the person who holds the floor, in seconds.
         talk: seconds of speech for each person.

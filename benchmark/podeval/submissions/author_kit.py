@@ -232,7 +232,7 @@ def check_document(
     document passes.
 
     Args:
-        desk: the desk that accepts submissions.
+        desk: the service that accepts submissions.
         plain: the filled-in document.
         who: the person who wants to submit the document.
         beside: folder of the uploads, if the document names any.
@@ -252,7 +252,7 @@ def give_verdict(desk: SubmissionService, plain: dict[str, Any], jobs: HfJobs | 
     """Report to a submitter whether the model of a document can be run, with the runs, their time and their cost.
 
     Args:
-        desk: the desk that accepts submissions.
+        desk: the service that accepts submissions.
         plain: the document as filled in so far.
         jobs: machines on the Hub that run models for this board, if there are any.
 

@@ -37,7 +37,7 @@ class TooExpensive(PodevalError):
 
 @dataclass(frozen=True)
 class Ledger:
-    """All jobs that were ever started from a database, and the budget in US dollars for all of them together."""
+    """All jobs recorded in a database, and their total budget in US dollars."""
 
     database: Database
     budget: float

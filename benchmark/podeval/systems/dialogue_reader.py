@@ -169,7 +169,7 @@ def describe_chunks(longest: int | None = None) -> dict[str, Any]:
 def list_lines(
     script: Script, voices: Mapping[str, int] | None = None, longest: int | None = None, laugh: str = ""
 ) -> tuple[SpokenLine, ...]:
-    """List the spoken lines in a script, omitting turns with nothing to speak.
+    """List the spoken lines in a script, omitting turns that contain no words.
 
     Args:
         script: the script to read aloud.
@@ -317,7 +317,7 @@ def make_speakable(text: str, laugh: str = "") -> str:
     """Strip emoji, control characters and markup from a text, replace typographic forms, and shorten repeated marks.
 
     The mark `[laughs]` becomes the engine's own mark for laughter; it is removed for engines without one, because they
-    would read the word. The result is empty if no letter or digit remains, because there is then nothing to speak.
+    would read the word. The result is empty if no letter or digit remains, because there are then no words to speak.
     """
     pieces = _LAUGH.split(text.translate(_PLAIN))
     plain = f" {laugh} ".join("".join(map(_plain_character, piece)) for piece in pieces)

@@ -119,7 +119,7 @@ class Speech:
     Attributes:
         samples: float32, shape (frames, channels) or (frames,).
         rate: sampling rate in Hz.
-        turns: spoken turns in order, without turns that contain nothing to speak; empty if the times of turns are
+        turns: spoken turns in order, without turns that contain no words; empty if the times of turns are
             unknown.
         wall_seconds: time taken by synthesis and assembly, excluding the loading of models; items made together share
             it equally.
