@@ -56,7 +56,6 @@ def test_an_item_whose_worker_dies_once_is_measured_alone(command: Command, coun
     assert {name: row["scored"] for name, row in summary(tmp_path / "runs").items()} == {"loudness": 3, "trouble": 3}
 
 
-@pytest.mark.long
 def test_an_item_that_kills_every_worker_is_unscored_and_harms_no_other(
     command: Command, counted: Counted, tiny: ModuleType, tmp_path: Path
 ) -> None:
