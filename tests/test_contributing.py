@@ -288,6 +288,7 @@ def test_what_is_made_from_declarations_is_current_and_the_tests_pass(checkout: 
     checkout.test("tests/metrics/test_questions.py", "tests/systems/test_toy_server.py", *FORM, *chosen)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(3600)
 def test_all_tests_pass(checkout: Checkout) -> None:
     checkout.test()

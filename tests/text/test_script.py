@@ -58,7 +58,7 @@ def test_text_and_speakers_are_in_order() -> None:
         ('[{"speaker": "A", "text": "cut o', "cannot be read"),
         ("[" * 100_000, "cannot be read"),
         ('[{"text": "who?"}]', "turn 1 of the script needs a speaker"),
-        ('[["A", "Hello."], {"speaker": "B", "text": null}]', "turn 2 of the script needs"),
+        ('[["A", "Hello."], {"speaker": "B", "text": null}]', "turn 2 of the script has no text"),
         ([{"speaker": "A", "text": "a"}, "b"], "turn 2 of the script is not an object"),
         ("[]", "contains no words"),
         ("  ", "contains no words"),
