@@ -77,7 +77,7 @@ class Reading:
         values: the values by key; None if a key is not applicable.
         weights: weight of each value in the mean, by key.
         reason: the reason for a missing score; empty if there is a score.
-        cause: who is responsible for a missing score, `system` or `ours`.
+        cause: the side that is responsible for a missing score, `system` or `ours`.
         notes: notes of the metric about its values.
         slopes: the drift of each windowed key.
         course: the mean of each windowed key in each tenth of the recording.
@@ -211,7 +211,7 @@ class ShownValue:
         name: name of the key, with direction and unit, as in a header.
         value: the value as the board formats it; empty if there is none. notes: name and text of each note of the
             metric, shown with its first key.
-        reason, cause: why a score is missing, and who is responsible (`system` or `ours`).
+        reason, cause: the reason for a missing score, and the side that is responsible (`system` or `ours`).
     """
 
     metric: str
