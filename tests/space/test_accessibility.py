@@ -146,7 +146,7 @@ def test_own_pages_have_no_serious_violation(
     address = address.format(id=submitted)
     page.goto(f"{filled}{address}{'&' if '?' in address else '?'}lang={language}")
     if address in TABS:
-        page.wait_for_selector("[role=tab][aria-selected=true]", state="attached")
+        page.wait_for_selector("[role=tab][aria-selected=true]", state="attached", timeout=60_000)
         page.wait_for_load_state("load")
         page.wait_for_timeout(1_000)
     else:
