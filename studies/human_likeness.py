@@ -127,8 +127,7 @@ def main() -> None:
     arguments.add_argument("--clips", type=int, default=4, help="number of recordings of each system")
     chosen = arguments.parse_args()
     readers = [voice for pinned in (real_pod.VOICES, OLDER_VOICES) for voice in read_voices(pinned).values()]
-    texts = [reader.words for reader in readers]
-    paths = [Path(reader.recording()) for reader in readers]
+    texts, paths = [reader.words for reader in readers], [Path(reader.recording()) for reader in readers]
     people = make_reference([read_source(path) for path in paths[::2]], "every second reader of LibriTTS-R")
     print(f"| set | recordings | human_likeness | {' | '.join(FACTORS)} |\n|---|---|---|{'---|' * len(FACTORS)}")
     print_set(people, "people held out", [describe_windows(Recording.open(path)) for path in paths[1::2]])
