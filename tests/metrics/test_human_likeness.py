@@ -160,8 +160,7 @@ def readers(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     from studies.example_outputs import VOICES as OLDER_VOICES
 
     folders = tuple(tmp_path_factory.mktemp(name) for name in ("reference", "held-out"))
-    voices = [voice for pinned in (real_pod.VOICES, OLDER_VOICES) for voice in read_voices(pinned).values()]
-    for number, voice in enumerate(voices):
+    for number, voice in enumerate([*read_voices(real_pod.VOICES).values(), *read_voices(OLDER_VOICES).values()]):
         shutil.copy(voice.recording(), folders[number % 2])
     return folders
 
