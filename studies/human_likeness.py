@@ -20,7 +20,7 @@ import av
 import numpy as np
 from numpy.typing import NDArray
 
-from podeval.benchmarks import real_pod, real_pod_splits
+from podeval.benchmarks import real_pod
 from podeval.benchmarks.item import read_voices
 from podeval.errors import CannotScore
 from podeval.metrics.speech.human_likeness import FACTORS, PeopleReference, Windows, make_reference, score_set
@@ -31,6 +31,7 @@ from podeval.systems import registry
 from podeval.systems.dialogue_reader import DialogueReader, SpokenLine
 from podeval.text.script import Script
 from studies import distortions
+from studies.example_outputs import VOICES as OLDER_VOICES
 
 RATE = 16_000
 SYSTEMS = ("kokoro", "hibari_piper", "piper", "pico", "espeak_ng")
@@ -128,9 +129,8 @@ def main() -> None:
     arguments.add_argument("--voices", type=int, default=5, help="number of voices in which damages are planted")
     arguments.add_argument("--clips", type=int, default=4, help="number of recordings of each system")
     chosen = arguments.parse_args()
-    readers = [voice for part in (real_pod, real_pod_splits) for voice in read_voices(part.VOICES).values()]
-    texts = [reader.words for reader in readers]
-    paths = [Path(reader.recording()) for reader in readers]
+    readers = [voice for pinned in (real_pod.VOICES, OLDER_VOICES) for voice in read_voices(pinned).values()]
+    texts, paths = [reader.words for reader in readers], [Path(reader.recording()) for reader in readers]
     people = make_reference([read_source(path) for path in paths[::2]], "every second reader of LibriTTS-R")
     print(f"| set | recordings | human_likeness | {' | '.join(FACTORS)} |\n|---|---|---|{'---|' * len(FACTORS)}")
     print_set(people, "people held out", [describe_windows(Recording.open(path)) for path in paths[1::2]])

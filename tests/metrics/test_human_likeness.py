@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from podeval.audio.windows import Span
-from podeval.benchmarks import real_pod, real_pod_splits
+from podeval.benchmarks import real_pod
 from podeval.benchmarks.item import read_voices
 from podeval.errors import BadInput, CannotScore
 from podeval.metrics.speech import human_likeness as likeness
@@ -157,9 +157,10 @@ def test_planted_damages_do_what_they_say(speech_like: Any) -> None:
 @pytest.fixture(scope="module")
 def readers(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """Two folders of readers that ship, no reader in both."""
+    from studies.example_outputs import VOICES as OLDER_VOICES
+
     folders = tuple(tmp_path_factory.mktemp(name) for name in ("reference", "held-out"))
-    voices = [voice for part in (real_pod, real_pod_splits) for voice in read_voices(part.VOICES).values()]
-    for number, voice in enumerate(voices):
+    for number, voice in enumerate([*read_voices(real_pod.VOICES).values(), *read_voices(OLDER_VOICES).values()]):
         shutil.copy(voice.recording(), folders[number % 2])
     return folders
 
