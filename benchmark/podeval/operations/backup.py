@@ -108,14 +108,18 @@ def make_backup(target: Path, database: str | Path, runs: Path, *, with_secret: 
 def _write(archive: Path, database: str | Path, runs: Path, secret: bytes | None) -> BackupManifest:
     """Write a backup into an empty folder, and sync it."""
     made_at = datetime.now(UTC).isoformat(timespec="seconds")
-    own, note = {name: archive.with_name(name) for name in (DATABASE, SECRET)}, archive.with_name(MANIFEST)
-    rows, recordings = copy_database(database, own[DATABASE])
+    database_copy, secret_copy, manifest_file = (archive.with_name(name) for name in (DATABASE, SECRET, MANIFEST))
+    rows, recordings = copy_database(database, database_copy)
     if secret is not None:
-        own[SECRET].write_bytes(secret)
+        secret_copy.write_bytes(secret)
     # Recordings outside the runs get names that no earlier restore used.
     outside = [path for path in sorted(recordings) if not (runs / path).resolve().is_relative_to(runs)]
     sounds = {path: f"{RUNS}/{SOUNDS}/{secrets.token_hex(8)}{Path(path).suffix}" for path in outside}
-    members = chain(own.items(), _list_runs(runs), ((member, runs / path) for path, member in sounds.items()))
+    members = chain(
+        ((DATABASE, database_copy), (SECRET, secret_copy)),
+        _list_runs(runs),
+        ((member, runs / path) for path, member in sounds.items()),
+    )
     archive.touch(0o600)
     compressed: dict[str, Any] = {"mode": "w"} if archive.suffix == ".tar" else {"mode": "w:gz", "compresslevel": 3}
     with tarfile.open(archive, **compressed) as tar:
@@ -128,8 +132,8 @@ def _write(archive: Path, database: str | Path, runs: Path, secret: bytes | None
         manifest = BackupManifest(
             schema=2, made_at=made_at, contents=contents, runs=str(runs), sounds=sounds, files=files
         )
-        note.write_text(manifest.model_dump_json(by_alias=True), encoding="utf-8")
-        _add_file(tar, MANIFEST, note)
+        manifest_file.write_text(manifest.model_dump_json(by_alias=True), encoding="utf-8")
+        _add_file(tar, MANIFEST, manifest_file)
     with archive.open("rb") as written:
         os.fsync(written.fileno())
     return manifest
@@ -142,8 +146,8 @@ def _list_runs(runs: Path) -> Iterator[tuple[str, Path]]:
     """
     for recordings in (False, True):
         for folder, folders, names in os.walk(runs):
-            shown = (name for name in folders if not name.startswith(".") or name in (SUPERSEDED, UPLOADS))
-            folders[:] = sorted(shown, key=lambda name: name == "outputs")
+            visible = (name for name in folders if not name.startswith(".") or name in (SUPERSEDED, UPLOADS))
+            folders[:] = sorted(visible, key=lambda name: name == "outputs")
             chosen = [name for name in names if name.endswith(_AUDIO) == recordings and not _NO_RUN.search(name)]
             # In reverse order, a summary comes before the results, and these come before the protocols.
             for path in (Path(folder, name) for name in sorted(chosen, reverse=True)):

@@ -161,7 +161,9 @@ def _check_schema(file: Path) -> None:
         with expected.connect() as made:
             wrong = sorted(name for _, name, *_ in _read_schema(opened) ^ _read_schema(made))
     if wrong:
-        raise StoreUnusable(f"the backup's database differs from that of its version (in {wrong[0]}); use another")
+        raise StoreUnusable(
+            f"the backup's database differs from that of its version (in {wrong[0]}); use another backup"
+        )
 
 
 def _read_schema(opened: Connection) -> set[tuple[str, str, str, str]]:
