@@ -1,8 +1,8 @@
-"""Tests side by side, in processes that are forked once all tests are known: each takes a room after another.
+"""Run the tests in several processes, which are forked after collection; each process takes one room after another.
 
-They find imported what the tests import, which is done once: processes that collect for themselves, as those of
-pytest-xdist do, take half a minute of processor time each, and a gigabyte. Rooms are not divided, because what is made
-once in a process (a model, a site, a browser) is for the tests of a room.
+The processes share everything that collection has imported. The workers of pytest-xdist each collect the tests for
+themselves, which takes half a minute of processor time and a gigabyte per worker. A room (a folder in `tests/`) is
+never divided, because its tests share what is created once per process: a model, a site, a browser.
 """
 
 import atexit
@@ -17,19 +17,19 @@ import pytest
 
 Rooms = list[list[pytest.Item]]
 Running = dict[Connection, tuple[int, dict[str, pytest.Item]]]
-"""The id of each process, and what it took and has not reported, by the connection on which it reports."""
+"""The id of each process and the tests that it has taken but not reported, by the connection on which it reports."""
 
 LARGEST = ("space", "metrics", "models", "arena", "security", "cli", "submissions", "audio", "runs", "board")
-"""Rooms that are begun first, so that none of them is left for the end."""
+"""The largest rooms, which are started first, so that no long room remains at the end."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--processes", type=int, default=1, help="processes that take the rooms of the tests in turn")
+    parser.addoption("--processes", type=int, default=1, help="number of processes among which the rooms are divided")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop(session: pytest.Session) -> bool | None:
-    """Fork the processes, and report what they send."""
+    """Fork the processes and report the results that they send."""
     count, hook = session.config.getoption("processes"), session.config.hook
     if count == 1 or session.testsfailed or session.config.getoption("collectonly"):
         return None
@@ -37,7 +37,7 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     for item in session.items:
         by_name.setdefault(item.path.relative_to(session.config.rootpath).parts[1], []).append(item)
     rooms = [tests for tests in by_name.values() if tests]
-    # A pipe with the numbers of the rooms: each is read by one process.
+    # The pipe contains the numbers of the rooms; each number is read by only one process.
     numbers, written = os.pipe()
     os.write(written, bytes(range(len(rooms))))
     os.close(written)
@@ -55,7 +55,7 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
                     del running[receiver]
                     _, status = os.waitpid(pid, 0)
                     if left:
-                        # What it was at has failed; another process goes on with the rest.
+                        # The test that was running has failed; a new process continues with the remaining tests.
                         item, *rest = left.values()
                         why = f"its process ended with status {status}"
                         hook.pytest_runtest_logreport(
@@ -83,19 +83,19 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
 
 
 def _fork(session: pytest.Session, rooms: Rooms, numbers: int, running: Running, tests: list[pytest.Item]) -> None:
-    """Begin a process that runs these tests, and then takes rooms."""
+    """Start a process that runs these tests and then takes rooms."""
     receiver, sender = Pipe(duplex=False)
     pid = os.fork()
     if not pid:
         for end in (receiver, *running):
-            end.close()  # A process whose parent was killed cannot report, and ends.
+            end.close()  # Otherwise a process would not notice that its parent was killed.
         _run(session, rooms, numbers, sender, tests)
     sender.close()
     running[receiver] = pid, {item.nodeid: item for item in tests}
 
 
 def _run(session: pytest.Session, rooms: Rooms, numbers: int, sender: Connection, tests: list[pytest.Item]) -> NoReturn:
-    """Be one of the processes."""
+    """Run these tests, then the rooms that are left, and end the process."""
     config, hook, item = session.config, session.config.hook, session.items[0]
 
     class Sends:
@@ -114,7 +114,7 @@ def _run(session: pytest.Session, rooms: Rooms, numbers: int, sender: Connection
             temporary._basetemp.mkdir()
             config.pluginmanager.register(Sends())
             while True:
-                # After the last one what is of the session is kept.
+                # Fixtures of the session are kept after the last test of a room.
                 for item, following in zip(tests, [*tests[1:], session], strict=False):
                     hook.pytest_runtest_protocol(item=item, nextitem=following)
                 if not (number := os.read(numbers, 1)):
