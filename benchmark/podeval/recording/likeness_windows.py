@@ -181,7 +181,8 @@ def flatten(samples: Samples, contour: VoiceContour, share: float) -> Samples:
     Periods are overlapped at new distances (TD-PSOLA; Moulines and Charpentier, Speech Communication 1990).
     """
     voiced = np.isfinite(contour.pitch)
-    pitches = contour.pitch, contour.pitch + share * (np.nanmedian(contour.pitch[voiced]) - contour.pitch)
+    middle = np.median(contour.pitch[voiced]) if voiced.any() else 0.0
+    pitches = contour.pitch, contour.pitch + share * (middle - contour.pitch)
     periods, new_periods = (RATE / 100 * 2 ** (-pitch / 12) for pitch in pitches)
     total, weight = np.zeros(len(samples)), np.zeros(len(samples))
 

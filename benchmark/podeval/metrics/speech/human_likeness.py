@@ -206,12 +206,13 @@ def _find_axes(
     """Return the axis and the weakened directions that these people determine, without people's places on the axis."""
     windows = np.concatenate(list(people.values()))
     mean, scale = np.nanmean(windows, axis=0), np.nanstd(windows, axis=0) + 1e-6
-    means = {
-        number: np.nanmean((one - mean) / scale, axis=0) for number, one in people.items() if np.isfinite(one).any()
-    }
+    means, *after = (
+        {number: np.nanmean((one - mean) / scale, axis=0) for number, one in some.items() if np.isfinite(one).any()}
+        for some in (people, *damaged.values())
+    )
     changes = {
-        damage: np.array([np.nanmean((after[n] - mean) / scale, axis=0) - means[n] for n in after if n in means])
-        for damage, after in damaged.items()
+        damage: np.array([some[number] - means[number] for number in some if number in means])
+        for damage, some in zip(damaged, after, strict=True)
     }
     unlike = np.array(list(means.values())) - np.mean(list(means.values()), axis=0)
     noise = {damage: one * np.sqrt(OTHERS / len(changes) / len(one)) for damage, one in changes.items()}
