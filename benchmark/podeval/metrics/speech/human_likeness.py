@@ -43,10 +43,10 @@ FACTORS = ("prosody", "voice", "articulation", "timing", "sound")
 GENERAL = ("voice", "articulation")
 """Factors in which the distance from people counts in all directions, and not only on the axis of the damage."""
 
-FEWEST, LEAST, ROUNDS, PLANTED, FOLDS = 10, 60, 1000, 12, 10
-"""Minimum numbers of windows in a set and in a reference; number of rounds of the bootstrap; number of a reference's
-recordings in which damage is planted; number of parts of the reference, each measured on axes that are fitted to the
-other parts.
+FEWEST, LEAST, PERSONS, ROUNDS, PLANTED, FOLDS = 10, 60, 8, 1000, 12, 10
+"""Minimum numbers of windows in a set and in a reference, and of people in a reference; number of rounds of the
+bootstrap; number of a reference's recordings in which damage is planted; number of parts of the reference, each
+measured on axes that are fitted to the other parts.
 """
 
 PEOPLE, OTHERS, WEAKENED = 0.1, 3.0, 15
@@ -257,10 +257,10 @@ def make_reference(recordings: Sequence[AudioSource], about: str) -> PeopleRefer
             with suppress(CannotScore):
                 damaged[damage][len(people) - 1] = describe_windows(plant_damage(recording, *damage))
     windows = sum(len(one["voice"]) for one in people)
-    if len(people) < PLANTED or windows < LEAST or not all(damaged.values()):
+    if len(people) < PERSONS or windows < LEAST or not all(damaged.values()):
         raise BadInput(
             f"{len(people)} recordings with {windows} windows of 3 s of speech are not enough for a reference; give at "
-            f"least {PLANTED} people and a minute of speech, one recording each"
+            f"least {PERSONS} people and a minute of speech, one recording each"
         )
     factors = {}
     for factor in FACTORS:
