@@ -254,7 +254,7 @@ def test_a_malformed_submission_is_told_by_line_and_field(podeval: Podeval, tmp_
         assert f"{path}, line 7, column 3, system.open: " in said.err
         assert f"{path}, line 12, column 3, source.runer: is not a field here; did you mean runner?" in said.err
     path.write_text("schema_version: 1\nsystem: [\n")
-    assert f"{path} is not YAML: line 3, column 1: " in podeval("run", path).err
+    assert f"{path}: this is not YAML: line 3, column 1: " in podeval("run", path).err
 
 
 def test_a_submission_that_is_not_run_is_told_what_to_do(podeval: Podeval, tmp_path: Path) -> None:

@@ -256,7 +256,7 @@ def test_the_name_of_a_file_is_not_scored_as_a_text(tmp_path: Path, wav: Path, m
     (tmp_path / "words").write_text("hello there")
     wer = module("wer")(cache_dir=str(tmp_path))
     for name in ("script.json", "elsewhere/plan.TXT", "notes.md", str(tmp_path / "words")):
-        with pytest.raises(BadInput, match=r"not a text: open it first, or give a pathlib\.Path"):
+        with pytest.raises(BadInput, match=r"not a text; open the file first, or give a pathlib\.Path"):
             wer.compute(predictions=[str(wav)], references=[name])
         with pytest.raises(BadInput, match="is the name of a file"):
             mattr.compute(predictions=[name])

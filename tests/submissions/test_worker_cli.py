@@ -113,7 +113,7 @@ def test_what_a_submission_costs_at_most_is_said_before(tiny: ModuleType, hub_jo
         (["--executor", "hf-jobs", "--image", "python:3.12", "--namespace", "me"], "not pinned"),
         (["--executor", "hf-jobs", "--image", IMAGE], "the user or organisation that pays"),
         (["--executor", "hf-jobs", "--image", IMAGE, "--namespace", "me"], "set a budget for all jobs together"),
-        (["--voices", "/nowhere"], "no folder of reference voices"),
+        (["--voices", "/nowhere"], "the folder of reference voices .* does not exist"),
     ],
 )
 def test_a_setting_that_is_missing_is_said(hub_jobs: Any, tmp_path: Path, options: list[str], told: str) -> None:

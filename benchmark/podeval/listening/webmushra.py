@@ -168,13 +168,13 @@ def _read(path: Path) -> Any:
         return read_yaml(text)
     except BadInput as error:
         if len(text) > LONGEST_YAML:
-            raise BadInput(f"{path} {error}") from None
+            raise BadInput(f"{path}: {error}") from None
     # A mask is as long as a colon, so that the reported position of an error is correct.
     masked = "\n".join(_mask(line) for line in text.splitlines())
     try:
         return _unmask(read_yaml(masked))
     except BadInput as error:
-        raise BadInput(f"{path} {error}") from None
+        raise BadInput(f"{path}: {error}") from None
 
 
 def _mask(line: str) -> str:

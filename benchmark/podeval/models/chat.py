@@ -139,7 +139,7 @@ class Form:
 _THOUGHTS = ("reasoning", "thinking", "reasoning_text", "redacted_thinking")
 """Types of content parts that are reasoning."""
 LONGEST_BODY, VALUES_MOST = 20_000_000, 2_000_000
-"""Maximum number of bytes in a response, and of values in its JSON; a stream of 100,000 pieces has about as many."""
+"""Maximum number of bytes in a response, and of values in its JSON; a stream of 100,000 pieces has about that many."""
 
 T = TypeVar("T")
 
@@ -225,7 +225,7 @@ def parse_body(body: str) -> Any:
         ChatBusy: it is not JSON, or too long for an answer.
     """
     if len(body) > LONGEST_BODY:
-        raise ChatBusy(f"the response is {len(body) / 1e6:.0f} MB, too large for an answer", crowded=False)
+        raise ChatBusy(f"the response is {len(body) / 1e6:.0f} MB, which is too large for an answer", crowded=False)
     try:
         return json.loads(body)
     except (ValueError, RecursionError):

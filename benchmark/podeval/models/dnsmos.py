@@ -278,7 +278,7 @@ _SOUND, _LISTENERS = "degraded_audio", "rater_embed"
 
 
 class Plcmos(WindowScorer):
-    """The network, with its listeners."""
+    """A window scorer based on PLCMOS, which averages the estimates for several simulated listeners."""
 
     def __init__(self, files: dict[str, Path], *, listeners: int, seed: int) -> None:
         self._session = open_session(_read_for_many_listeners(files["plcmos_v2.onnx"]))

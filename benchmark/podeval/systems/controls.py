@@ -90,7 +90,7 @@ class ReaderControl(SpeakingSystem):
     def available(self) -> str | None:
         """Return None if the reader is ready, otherwise the missing part."""
         missing = self._reader.available()
-        return None if missing is None else f"{self.name} speaks through {self._reader.name}: {missing}"
+        return None if missing is None else f"{self.name} needs {self._reader.name}, which is not ready: {missing}"
 
 
 class RepeatedSentence(ReaderControl):

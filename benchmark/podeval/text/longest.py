@@ -47,7 +47,7 @@ def refuse_longer(characters: int) -> None:
     """
     if characters > LONGEST:
         raise BadInput(
-            f"the script has {characters:,} characters; at most {LONGEST:,} are read, which is ten hours of speech: "
+            f"the script has {characters:,} characters, but at most {LONGEST:,} (ten hours of speech) are read; "
             "split it into parts"
         )
 
@@ -85,6 +85,6 @@ def refuse_more(count: int, most: int, counted: str) -> None:
     """
     if count > most:
         raise BadInput(
-            f"the text has {count:,} {counted}; at most {most:,} are read, over ten hours of "
-            "speech: split it into parts"
+            f"the text has {count:,} {counted}, but at most {most:,} (over ten hours of speech) are read; "
+            "split it into parts"
         )

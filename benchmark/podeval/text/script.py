@@ -318,7 +318,7 @@ def _read(text: str) -> Any:
             return clean_text(text)
         # Broken JSON is never read as words, because the brackets and keys of a truncated script would count as
         # vocabulary.
-        raise BadInput(f"the script looks like JSON but cannot be read as such: {broken or error}") from None
+        raise BadInput(f"the script looks like JSON, but is not valid JSON: {broken or error}") from None
 
 
 def _parse_turn(entry: Any, number: int) -> Turn:

@@ -201,7 +201,7 @@ class Supplied(OneByOne[Product]):
     def _read_words(self, name: str) -> str:
         path = resolve_plain(self._folder, name)
         if path.stat().st_size > MOST_BYTES:
-            raise SpeechFailed(f"{name} is {path.stat().st_size} bytes long; a text has at most {MOST_BYTES}")
+            raise SpeechFailed(f"{name} is {path.stat().st_size} bytes long; a text may have at most {MOST_BYTES}")
         try:
             return decode_text(path.read_bytes(), name)
         except BadInput as refusal:
@@ -246,7 +246,8 @@ def read_manifest(folder: Path) -> dict[tuple[str, int | None], ManifestLine]:
             continue
         # Parsed JSON takes up to sixty times the memory of its text, and each entry takes half a kilobyte.
         if len(line) > _LINE_MOST or len(lines) == _LINES_MOST:
-            raise BadInput(f"{MANIFEST}, line {number}: the limit is {_LINES_MOST:,} lines of {_LINE_MOST:,} bytes")
+            limits = f"{_LINES_MOST:,} lines of at most {_LINE_MOST:,} bytes each"
+            raise BadInput(f"{MANIFEST}, line {number}: the manifest may have at most {limits}")
         entry: ManifestLine = parse_json(ManifestLine, line, f"{MANIFEST}, line {number}")
         if (entry.item, entry.seed) in lines:
             raise BadInput(f"{MANIFEST}, line {number}: {entry.item} appears twice; remove one of the two lines")

@@ -234,7 +234,7 @@ class Conversing(OneByOne[SpokenAnswers]):
     def make_one(self, ask: Ask, seed: int) -> SpokenAnswers:
         """Answer the turns in an item."""
         if ask.user is None:
-            raise BadInput(f"item {ask.id} has no turns of a person to answer; its track asks for something else")
+            raise BadInput(f"item {ask.id} has no turns of a person to answer; its track asks for other outputs")
         folder = self.job.items_file.parent
         recordings = [read_mono(folder / turn.require_audio(ask.id), RATE, _LONGEST) for turn in ask.user]
         begin = time.perf_counter()
@@ -277,7 +277,7 @@ class Cascade:
         """
         words = self.transcriber.transcribe(recording, self._language).text
         if not words:
-            raise SpeechFailed("the system's transcriber heard no words, so there is nothing to answer")
+            raise SpeechFailed("the system's transcriber recognised no words, so there is nothing to answer")
         self._messages.append({"role": "user", "content": words})
         (written,) = self.writer.answers([self._messages], [seed])
         self._messages.append({"role": "assistant", "content": written["text"]})

@@ -61,7 +61,7 @@ class ChatEndpoint(ServerSystem):
         kind = open_kind(server_kind, connection, model)
         if not kind.chats:
             raise BadInput(
-                f"--server-kind {server_kind} can only speak, not write or answer; give the address of "
+                f"a server of the kind {server_kind} can only speak, not write or answer; give the address of "
                 "an API like OpenAI's (--server-kind openai)"
             )
         first = next((name for name in voice if "=" not in name), cls.voice)

@@ -196,7 +196,7 @@ class ServerConnection:
         for attempt in retrying:
             with attempt:
                 return ask(attempt.retry_state.attempt_number)
-        raise AssertionError("tenacity returns or raises")
+        raise AssertionError("tenacity either returns or raises")
 
     def post_form(self, path: str, data: Mapping[str, str], files: Mapping[str, tuple[str, bytes, str]]) -> Any:
         """Send a form with files once, and return the answer as JSON.

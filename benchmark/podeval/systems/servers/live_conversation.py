@@ -309,7 +309,7 @@ class LiveConversation:
             data = decode_base64(event.get("delta", event.get("audio")))
             samples = (np.frombuffer(data, "<i2") / 32_768).astype(np.float32)
         except (ValueError, AttributeError):
-            raise ServerBroke("the server sent audio that is not base64 of 16-bit samples") from None
+            raise ServerBroke("the server sent audio that is not 16-bit samples in base64") from None
         if data.startswith(b"RIFF"):
             raise SpeechFailed("the server sends audio files instead of the requested 16-bit samples")
         response.audible = True
@@ -390,7 +390,7 @@ class LiveConversation:
         walls = [answer.speech.wall_seconds for answer in answers]
         late = max(left - number * FRAME for number, left in enumerate(self._left, 1))
         if late > 2 * FRAME:
-            self._notes.append(f"audio was sent up to {late:.2f} s late: this machine or the server was busy")
+            self._notes.append(f"audio was sent up to {late:.2f} s late because this machine or the server was busy")
         details: dict[str, Any] = {"dialect": self._dialect.name, "requests": tries, "times": times}
         if self._pace == 1:
             details["playback"] = summarise_playback(playback, walls)

@@ -131,7 +131,7 @@ def read_sound(response: ServerResponse, what: str) -> ServedSound:
     rates = sorted({rate for _, rate, _, _ in read})
     samples = np.concatenate([sound for sound, _, _, _ in read])
     if not len(samples) or not np.all(np.isfinite(samples)) or len(rates) > 1:
-        fault = f"audio of {rates} Hz" if len(rates) > 1 else "no samples, or NaN or infinite ones,"
+        fault = f"audio of {rates} Hz" if len(rates) > 1 else "audio without samples, or with NaN or infinite samples,"
         raise SpeechFailed(f"the server sent {fault} for {what[:60]!r}")
     (rate,) = rates
     stated = _stated_rate(response.headers)
@@ -161,7 +161,7 @@ def _decode(response: ServerResponse) -> tuple[Samples, int, int, str | None]:
             reason = str(refusal).replace(repr(str(path)), "it")
             raise ServerBroke(f"the server sent audio that cannot be decoded: {reason}") from None
         offset = body.find(b"data", 12, 4096) + 8 if sound.container == "wav" else 0
-        note = f"{sound.container} from the server: {sound.note}" if sound.note else None
+        note = f"the server sent {sound.container}: {sound.note}" if sound.note else None
         return _to_mono(np.asarray(sound.samples)), sound.rate, offset, note
 
 
@@ -190,7 +190,9 @@ def _read_samples(response: ServerResponse) -> tuple[Samples, int, int, str | No
     if len(response.body) % (np.dtype(kind).itemsize * channels):
         raise ServerBroke(f"the server sent {len(response.body)} bytes; the last 16-bit sample is incomplete")
     samples = np.frombuffer(response.body, kind).astype(np.float32).reshape(-1, channels) / np.float32(_KINDS[kind])
-    notes += ["the server sent samples as random as noise, perhaps in another format"] if is_like_noise(samples) else []
+    notes += (
+        ["the server's samples are as random as noise; they may be in another format"] if is_like_noise(samples) else []
+    )
     return _to_mono(samples), rate or PCM_RATE, 0, "; ".join(notes) or None
 
 
@@ -293,7 +295,7 @@ def decode_base64(text: str) -> bytes:
     text = "".join(text.rpartition("base64,")[2].split()).translate(_SAFE_ALPHABET).rstrip("=")
     data = base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
     if base64.b64encode(data).decode().rstrip("=") != text:
-        raise ValueError("base64 that was cut in pieces")
+        raise ValueError("the base64 was cut into pieces")
     return data
 
 

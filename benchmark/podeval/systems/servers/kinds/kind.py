@@ -128,7 +128,7 @@ class ServerKind(ABC):
         Raises:
             BadInput: this kind accepts only one turn per request.
         """
-        raise BadInput(f"--server-kind {self.name} accepts one turn per request; leave out --dialogue whole")
+        raise BadInput(f"a server of the kind {self.name} accepts one turn per request; leave out --dialogue whole")
 
     @property
     def names_voices(self) -> bool:
