@@ -75,7 +75,9 @@ class TooMany(PodevalError):
 
     def __init__(self, seconds: int) -> None:
         super().__init__(
-            f"that was too fast; try again in {seconds} s", code="too-fast", parameters={"seconds": seconds}
+            f"you have sent too many requests; try again in {seconds} s",
+            code="too-fast",
+            parameters={"seconds": seconds},
         )
         self.seconds = seconds
 

@@ -96,7 +96,7 @@ class ChatBusy(PodevalError):
 
 
 class ChatRefused(PodevalError):
-    """This call will never be answered; with `for_all`, no other will be either (no key, or no such model)."""
+    """This call will never get an answer; if `for_all` is true (no key or no such model), no other call will either."""
 
     def __init__(self, reason: str, *, for_all: bool) -> None:
         super().__init__(reason)

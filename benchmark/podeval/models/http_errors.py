@@ -58,7 +58,7 @@ class HttpError:
 
     @property
     def is_theirs(self) -> bool:
-        """Whether the endpoint reports an error of its own or does not state the cause."""
+        """Whether the error is the endpoint's own, or its cause is not stated."""
         return self.status >= 500 or not self.status
 
     def describe(self, endpoint: str) -> str:

@@ -1,7 +1,7 @@
 """Control systems, which make audio that is wrong on purpose. A metric or ranking that rewards such a system is faulty.
 
-Some misuse a good reader; others plant faults in the words or only in the signal, to show that the fault metrics find
-these faults and that other metrics do not react to them.
+Some controls misuse a good reader; others plant faults in the words or only in the signal, to show that the fault
+metrics find these faults and that other metrics do not react to them.
 """
 
 import math

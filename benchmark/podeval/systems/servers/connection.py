@@ -181,7 +181,7 @@ class ServerConnection:
         return self.repeat(lambda tries: self._ask(path, body, read, seconds, tries, send))
 
     def repeat(self, ask: Callable[[int], Answer]) -> Answer:
-        """Return the result of a request, retrying it while the server reports a temporary failure; `ask` gets the
+        """Return the result of a request, retrying it while the server reports a temporary failure; `ask` receives the
         attempt number.
         """
         tried_enough = stop_after_attempt(self.tries)

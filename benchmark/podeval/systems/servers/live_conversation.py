@@ -1,4 +1,4 @@
-"""A live conversation over a WebSocket: it plays a person's recorded turns, and receives a server's speech.
+"""A live conversation over a WebSocket: a person's recorded turns are sent to a server, which answers in speech.
 
 Audio is sent as from a microphone, 10 ms at a time, with silence between the turns; each piece is sent when its last
 sample would have been recorded. The next turn begins when the system has been silent for half a second after its

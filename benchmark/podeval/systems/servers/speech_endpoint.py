@@ -3,7 +3,7 @@ turn.
 
 The kind of the server determines which requests are sent, and in what form (`podeval.systems.servers.kinds`). Turns are
 requested one after the other, so the times are those that a single listener would experience, unless several requests
-are in flight (`podeval.systems.servers.streaming`); they are joined as in the built-in readers
+are in flight (`podeval.systems.servers.streaming`). The audio of the turns is joined as in the built-in readers
 (`podeval.systems.dialogue_reader`). A whole dialogue is cut only if it is too long for a request.
 `podeval.systems.servers.sound_reading` reads the audio; if headers contradict the audio, the audio takes precedence,
 and the log records this.
