@@ -114,8 +114,8 @@ class IssuedFile:
     """A file that a visitor may name.
 
     Attributes:
-        sender: the person or address whose limits it counts towards.
-        ends: the time from which it may no longer be named.
+        sender: the person or address whose limits the file counts towards.
+        ends: the time from which the file may no longer be named.
     """
 
     sender: str
@@ -143,8 +143,8 @@ class IssuedFiles:
         Args:
             holder: the visitor.
             path: the file.
-            sender: the person or address whose limits it counts towards.
-            seconds: seconds for which it is valid without being used.
+            sender: the person or address whose limits the file counts towards.
+            seconds: seconds for which the path is valid without being used.
         """
         with self._lock:
             self.sweep()

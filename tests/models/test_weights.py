@@ -127,7 +127,7 @@ def test_a_second_install_asks_no_index_and_mends_a_damaged_file(
         ),
         (
             {"members": ("fake_carrier/other.bin",)},
-            r"none of fake_carrier-1\.0-py3-none-any\.whl contains fake_carrier/other\.bin",
+            r"fake_carrier/other\.bin is missing from fake_carrier-1\.0-py3-none-any\.whl",
         ),
         ({"package": "fake-absent"}, r"pip could not download fake-absent==1\.0.*No matching distribution"),
     ],

@@ -49,7 +49,7 @@ class ChatAnswer:
     """An answer exactly as the backend returned it.
 
     Args:
-        text: the answer's text; None if there is none.
+        text: the answer's text; None if the answer has no text.
         finish: the reason why it ended: `stop`, `length`, `content_filter`, `tool_calls`, or one of the backend's own
             reasons.
         refusal: the model's refusal, if it is separate from the text.

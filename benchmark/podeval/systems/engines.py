@@ -152,7 +152,7 @@ def run_worker(engine: str, arguments: Sequence[str], job: dict[str, Any], chara
     if done.returncode:
         why = done.stderr.decode(errors="replace").strip().splitlines()
         end = f"signal {-done.returncode}" if done.returncode < 0 else f"exit code {done.returncode}"
-        raise SpeechFailed(f"{engine} ended with {end}: {why[-1] if why else 'without a message'}")
+        raise SpeechFailed(f"{engine} ended with {end}: {why[-1] if why else 'no message'}")
     return done.stdout
 
 

@@ -192,7 +192,7 @@ def _name_fields(entry: Mapping[Any, Any]) -> dict[str, Any]:
 
 
 def _find_entries(data: Any) -> "str | list[Any] | None":
-    """Find the turns in data, or their text if they have no speakers; None if there are none."""
+    """Find the turns in data, or their text if they have no speakers; None if the data contains no turns."""
     if isinstance(data, list | tuple):
         data = _open_sections(data)
         if any(

@@ -231,7 +231,7 @@ def read_manifest(folder: Path) -> dict[tuple[str, int | None], ManifestLine]:
     """Read the manifest's lines by item and seed; empty if there is no manifest.
 
     Raises:
-        BadInput: a line is invalid; the message names it and the reason.
+        BadInput: a line is invalid; the message names the line and the reason.
     """
     path = folder / MANIFEST
     if path.is_symlink():
@@ -297,7 +297,7 @@ class OwnOutputs(Supplied, OwnMaker[Product]):
         """Refuse a folder that has no output for any of these items.
 
         Raises:
-            BadInput: there are none; the message gives an expected file name and the existing file names.
+            BadInput: there is no output; the message gives an expected file name and the existing file names.
         """
         if any(self.fingerprint(ask, seed) is not None for ask in asks):
             return

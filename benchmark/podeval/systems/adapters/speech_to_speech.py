@@ -53,7 +53,7 @@ class QwenOmni:
         self._options = {f"thinker_{name}": value for name, value in sampling.items()}
         voices = self._voices()
         if not self._model.has_talker or not voices:
-            raise BadInput(f"this {self.title} has no talker or no voice and cannot speak; submit a model that can")
+            raise BadInput(f"this {self.title} has no talker or no voice and cannot speak; submit a different model")
         self._voice = voices[0]
 
     def begin(self, language: str) -> None:

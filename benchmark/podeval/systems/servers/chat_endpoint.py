@@ -155,7 +155,7 @@ def _read_answer(turn: RecordedUserTurn, answer: ChatAnswer, response: ServerRes
     try:
         body = decode_base64(audio["data"])
     except ValueError:
-        raise SpeechFailed(f"the audio of the answer to turn {turn.id} is not base64") from None
+        raise SpeechFailed(f"the audio of the answer to turn {turn.id} is not valid base64") from None
     whole = replace(
         response, body=body, headers={"content-type": "audio/wav"}, arrivals=((response.seconds, len(body)),)
     )

@@ -221,7 +221,7 @@ class ServerConnection:
         return require_no_error(ServerResponse(response.content, dict(response.headers), (), 0.0, 1))
 
     def get(self, path: str, *, at_root: bool = False) -> Any:
-        """Return the answer at a path as JSON; None if there is none.
+        """Return the answer at a path as JSON; None if there is no JSON.
 
         Args:
             path: path below the base URL.
@@ -242,7 +242,7 @@ class ServerConnection:
             return b"".join(read_body(response, FACT_BYTES))
 
     def list_refused(self) -> dict[str, Any]:
-        """Return an output's details about refused fields, in the server's words; empty if there are none."""
+        """Return an output's details about refused fields, in the server's words; empty if none was refused."""
         return {"refused_fields": dict(self.refused.words)} if self.refused.words else {}
 
     def hide_key(self, text: str) -> str:

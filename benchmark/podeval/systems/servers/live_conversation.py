@@ -228,7 +228,7 @@ class LiveConversation:
                 await self._send("playback.ack", _ASIDE, played_ms=played, **ids)
 
     async def _send(self, kind: str, purpose: str = "event", **fields: Any) -> None:
-        """Send an event; an error in reply to an optional event is only noted."""
+        """Send an event; an error in reply to an optional event is only recorded."""
         self._events += 1
         await self._socket.send_str(json.dumps({"type": kind, "event_id": f"{purpose}_{self._events}", **fields}))
 

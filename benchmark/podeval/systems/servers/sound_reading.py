@@ -276,7 +276,7 @@ def _repeats(sound: bytes, before: bytes) -> bool:
 
 
 def _find_sound(event: Mapping[str, Any], kind: str) -> bytes:
-    """Return an event's audio, found under one of the names for its kind at any depth; empty if there is none.
+    """Return an event's audio, found under one of the names for its kind at any depth; empty without audio.
 
     Raises:
         ValueError: the audio is not base64.
