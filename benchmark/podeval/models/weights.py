@@ -153,7 +153,7 @@ def install(names: Iterable[str], tell: Callable[[str], None]) -> dict[str, str]
         weights = lock()[name]
         try:
             locate_weights(name)
-            tell(f"{name}: in place")
+            tell(f"{name}: already installed")
             continue
         except ModelMissing:
             pass

@@ -117,7 +117,7 @@ class ServerConnection:
         tries: maximum number of attempts for a request.
         sleep: function that waits between attempts.
         refused: the fields that the server has refused so far.
-        key_header: the header that carries the key.
+        key_header: the header that contains the key.
         key_prefix: the text before the key in this header.
     """
 

@@ -1,4 +1,4 @@
-"""The audio of a response: a file, samples without a header, or server-sent events that carry either.
+"""The audio of a response: a file, samples without a header, or server-sent events that contain either.
 
 The format of the audio is determined by its bytes, not by its label. A response is refused if its label does not denote
 audio (the message names the label) or if it is text, regardless of its label; if the label is not informative
@@ -56,7 +56,7 @@ _OTHER_SAMPLES = re.compile(
 """Names of sample formats other than 16-bit integers."""
 _SOUNDS = ("audio", "audio_data", "audio_base64")
 _PIECES = ("delta", "data", "chunk")
-"""Names under which events carry base64; the second group applies only if the event's type indicates audio."""
+"""Names under which events contain base64; the second group applies only if the event's type indicates audio."""
 _CARRIERS = re.compile(r"$|.*(audio|speech|sound|delta|chunk)")
 _WORDS = re.compile(r"transcript|(\b|output_)text\b(?!-to)")
 """Words in the types of text events, whose `delta` is not audio and whose end is not the end of the speech."""
@@ -202,14 +202,14 @@ def _cut(body: bytes, kind: str) -> NDArray[Any]:
 
 
 def _unpack_events(response: ServerResponse, what: str) -> list[ServerResponse]:
-    """Return the files, or the samples, that server-sent events carry, each piece with the time of its event.
+    """Return the files, or the samples, that server-sent events contain, each piece with the time of its event.
 
     Audio after the end of one sentence also belongs to the speech; an end event that repeats all of it adds nothing.
 
     Raises:
         ServerError: an event states an error.
         ServerBroke: an event is truncated, or no event reports the end of the speech.
-        SpeechFailed: no event carries audio.
+        SpeechFailed: no event contains audio.
     """
     files: list[list[tuple[float, bytes]]] = []
     headers, is_done = {**response.headers, "content-type": "application/octet-stream"}, False
