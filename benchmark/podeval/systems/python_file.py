@@ -137,8 +137,9 @@ class PythonSystem(OwnMaker[Product]):
             raise SpeechFailed(f"{self._name} returned {_describe(result)}; return (samples, rate in Hz)")
         sound, rate = result
         if isinstance(rate, bool) or not isinstance(rate, int | np.integer) or not RATES[0] <= rate <= RATES[1]:
-            limits = f"a whole number of Hz from {RATES[0]} to {RATES[1]}"
-            raise SpeechFailed(f"{self._name} returned the rate {rate!r}; the rate must be {limits}")
+            raise SpeechFailed(
+                f"{self._name} returned the rate {rate!r}, not a whole number of Hz from {RATES[0]} to {RATES[1]}"
+            )
         if hasattr(sound, "detach"):
             sound = sound.detach().cpu().numpy()
         try:

@@ -246,8 +246,9 @@ def read_manifest(folder: Path) -> dict[tuple[str, int | None], ManifestLine]:
             continue
         # Parsed JSON takes up to sixty times the memory of its text, and each entry takes half a kilobyte.
         if len(line) > _LINE_MOST or len(lines) == _LINES_MOST:
-            limits = f"{_LINES_MOST:,} lines of at most {_LINE_MOST:,} bytes each"
-            raise BadInput(f"{MANIFEST}, line {number}: the manifest may have at most {limits}")
+            raise BadInput(
+                f"{MANIFEST}, line {number}: the manifest may have at most {_LINES_MOST:,} lines of {_LINE_MOST:,} bytes"
+            )
         entry: ManifestLine = parse_json(ManifestLine, line, f"{MANIFEST}, line {number}")
         if (entry.item, entry.seed) in lines:
             raise BadInput(f"{MANIFEST}, line {number}: {entry.item} appears twice; remove one of the two lines")
