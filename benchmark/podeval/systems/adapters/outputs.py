@@ -247,7 +247,7 @@ def read_manifest(folder: Path) -> dict[tuple[str, int | None], ManifestLine]:
         # Parsed JSON takes up to sixty times the memory of its text, and each entry takes half a kilobyte.
         if len(line) > _LINE_MOST or len(lines) == _LINES_MOST:
             raise BadInput(
-                f"{MANIFEST}, line {number}: the manifest may have at most {_LINES_MOST:,} lines of {_LINE_MOST:,} bytes"
+                f"{MANIFEST}, line {number}: a manifest may have at most {_LINES_MOST:,} lines of {_LINE_MOST:,} bytes"
             )
         entry: ManifestLine = parse_json(ManifestLine, line, f"{MANIFEST}, line {number}")
         if (entry.item, entry.seed) in lines:
