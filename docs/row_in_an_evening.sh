@@ -41,7 +41,7 @@ serve() { vllm serve "$MODEL" --omni --trust-remote-code --port 8000; }
 rent() {
     hf jobs run --detach --expose 8000 --flavor "$FLAVOR" --timeout 6h -s HF_TOKEN "$IMAGE" \
         vllm serve "$MODEL" --omni --trust-remote-code --host 0.0.0.0 --port 8000
-    echo "Now run, with the ID of the job: export SERVER=https://ID--8000.hf.jobs/v1 PODEVAL_SERVER_KEY=\$(hf auth token)" >&2
+    echo "With the job's ID, run: export SERVER=https://ID--8000.hf.jobs/v1 PODEVAL_SERVER_KEY=\$(hf auth token)" >&2
     echo "When 'hf jobs logs ID' says 'Application startup complete', continue; 'hf jobs cancel ID' ends the costs." >&2
 }
 
