@@ -342,5 +342,5 @@ def test_no_more_calls_at_a_time_than_asked_for(serve: Any, scripted: Any, judgi
 
 
 def test_no_workers_are_refused(serve: Any, scripted: Any, judging: Make) -> None:
-    with pytest.raises(BadInput, match="at least one call"):
+    with pytest.raises(BadInput, match="`workers` must be at least 1"):
         judging(serve(lambda call: scripted.Answer(GOOD)), workers=0)

@@ -68,7 +68,7 @@ def read_parquet(folder: Path, pattern: str, columns: Sequence[str], selection: 
     """
     paths = sorted(folder.glob(pattern))
     if not paths:
-        raise BadInput(f"{folder} has no {pattern}; download the source again")
+        raise BadInput(f"{folder} contains no file {pattern}; download the source again")
     tables = []
     for path in paths:
         try:

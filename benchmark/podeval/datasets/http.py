@@ -32,7 +32,7 @@ class AddressRefused(BadInput):
 
 
 class Web:
-    """A client that reads from servers with pauses, and never from a private network.
+    """A client that pauses between requests, and never reads from a private network.
 
     Args:
         pause: seconds between a response from a host and the next request to the same host; Apple asks for no more than
@@ -120,7 +120,7 @@ class _Transport(httpx.BaseTransport):
         except OSError as error:
             raise httpx.ConnectError(str(error), request=request) from None
         if private := [address for address in addresses if not is_public_address(address)]:
-            raise AddressRefused(f"{host} is {private[0]}, on a private network, so it is not fetched")
+            raise AddressRefused(f"{host} is at {private[0]} on a private network, so nothing is fetched from it")
         trouble: httpx.TransportError = httpx.ConnectError(f"{host} has no IP address", request=request)
         # The `Host` header already contains the name, and the certificate is also checked against the name.
         kept: dict[str, Any] = {"headers": request.headers, "extensions": request.extensions | {"sni_hostname": host}}
@@ -150,7 +150,7 @@ def _refuse_private_literal(url: str, host: str) -> None:
     except ValueError:
         private = host == "localhost" or host.endswith((".localhost", ".local", ".internal"))
     if private:
-        raise AddressRefused(f"{strip_secrets(url)} is on a private network, so it is not fetched")
+        raise AddressRefused(f"{strip_secrets(url)} is on a private network, so nothing is fetched from it")
 
 
 def is_public_address(address: str) -> bool:

@@ -84,7 +84,7 @@ def _find_build(benchmark: Benchmark, split: Split, folder: str | Path | None) -
         here = Path(benchmark.name)
         if not (here / LOCK).is_file():
             raise BadInput(
-                f"the items of {benchmark.name}, {split.name} are built on your machine: run `podeval data build "
+                f"the items of {benchmark.name}, {split.name} must be built on your machine: run `podeval data build "
                 f"{benchmark.name}`, then specify the folder of the build with --data (there is no build in "
                 f"{here.absolute()})"
             )
@@ -116,7 +116,7 @@ def _read_rows(kind: Any, folder: Path, lock: Mapping[str, Any], config: str) ->
     from podeval.datasets.build import read_stored_rows
 
     if config not in lock["configs"]:
-        raise BadInput(f"{folder} lacks the config {config}; build it without --config")
+        raise BadInput(f"{folder} lacks the config {config}; build the dataset again without --config")
     files = [folder / config / file for split in lock["configs"][config].values() for file in sorted(split["files"])]
     try:
         yield from map(dict, read_stored_rows(kind, config, files))

@@ -95,7 +95,7 @@ def parse_header(content: bytes) -> SafetensorsFile:
     # Check before any multiplication, because multiplying many long numbers takes minutes.
     possible = all(type(number) is int and 0 <= number < _NUMBER_MOST for number in numbers)
     if not possible or any(len(shape) > _DIMENSIONS_MOST for shape in shapes):
-        raise ValueError("it states lengths that no tensor has")
+        raise ValueError("it states impossible lengths of tensors")
     parameters = sum(map(math.prod, shapes))
     if parameters >= _NUMBER_MOST:
         raise ValueError("it states more parameters than any model has")
