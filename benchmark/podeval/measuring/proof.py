@@ -190,8 +190,8 @@ def proof_book(
     if not places:
         reason = "; ".join(f"{file}: {one.reason}" for file, one in list(unscored.items())[:3])
         raise BadInput(
-            f"no recording is a reading of {name} ({reason}); provide the book that the recordings read, in their "
-            f"language"
+            f"none of the recordings is a reading of {name} ({reason}); provide the book that is read in them, in "
+            f"the same language"
         )
     # Compare each recording with its sentences.
     rows = {sentence.number: [sentence] for sentence in sentences}

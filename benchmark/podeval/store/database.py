@@ -231,7 +231,7 @@ def parse_address(location: str | Path) -> URL:
     match url.drivername:
         case "sqlite":
             if not url.database or url.database == ":memory:":
-                raise BadInput("a database in memory loses its votes; specify a file")
+                raise BadInput("a database in memory would lose its votes; specify a file instead")
             return url
         case "postgres" | "postgresql" | "postgresql+psycopg":
             return url.set(drivername="postgresql+psycopg")
@@ -272,7 +272,7 @@ def _safe_sqlite(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
         if setting != value:
             connection.close()
             raise StoreUnusable(
-                f"SQLite has {pragma} {setting}, not {value}, so votes could be lost; "
+                f"SQLite uses {pragma} {setting} instead of {value}, so votes could be lost; "
                 "put the database on a local disk, or use PostgreSQL (DATABASE_URL)"
             )
     cursor.close()
@@ -309,7 +309,7 @@ def _open_postgresql(url: URL) -> Engine:
         # If the server has closed a connection, the connection is replaced before use.
         engine = create_engine(url, connect_args={"connect_timeout": 10}, pool_pre_ping=True, **_POOL)
     except ModuleNotFoundError as error:
-        raise BadInput(f"PostgreSQL needs the package {error.name}; pip install 'podeval[postgres]'") from None
+        raise BadInput(f"PostgreSQL needs the package {error.name}; run `pip install 'podeval[postgres]'`") from None
     event.listen(engine, "connect", _safe_postgresql)
     return engine
 
@@ -320,7 +320,7 @@ def _safe_postgresql(connection: DBAPIConnection, _: ConnectionPoolEntry) -> Non
         cursor.execute(f"SHOW {setting}")
         if cursor.fetchone() == ("off",):
             connection.close()
-            raise StoreUnusable(f"PostgreSQL has {setting} off, so votes could be lost; turn this setting on")
+            raise StoreUnusable(f"the PostgreSQL setting {setting} is off, so votes could be lost; turn it on")
     cursor.close()
     connection.rollback()
 

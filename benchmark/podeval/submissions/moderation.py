@@ -277,7 +277,7 @@ def _read_beside(backup: Path) -> list[TakenDown]:
             for line in read_lines(path)
         ]
     except (TypeError, KeyError, ValueError) as error:
-        raise BadInput(f"{path} is damaged ({error}); it lists what was taken down since the backup") from None
+        raise BadInput(f"{path}, which lists what was taken down since the backup, is damaged ({error})") from None
 
 
 def _locate_beside(backup: Path) -> Path:
