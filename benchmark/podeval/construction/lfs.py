@@ -342,4 +342,4 @@ def _check_case(order: CaseOrder, answer: WrittenCase) -> None:
     if read_as(case.text) not in (CODES[order.language], None):
         raise ValueError(f"the text is not in {LANGUAGES[order.language]}")
     if not (1 - _SLACK) * order.length <= case.length <= (1 + _SLACK) * order.length:
-        raise ValueError(f"the text has a length of {case.length}, but about {order.length} was requested")
+        raise ValueError(f"the length of the text is {case.length}, but about {order.length} was requested")

@@ -76,7 +76,7 @@ def write(
     workshop: Workshop,
     judging: Asked,
     *,
-    seed: Annotated[int, Field(description="random seed of the draw of dimensions")] = 0,
+    seed: Annotated[int, Field(description="random seed for drawing the dimensions")] = 0,
 ) -> None:
     """Have a language model write a request for every cluster, filter the requests, and write the table for the
     review.
@@ -92,7 +92,7 @@ def finish(
     workshop: Workshop,
     accept_all: bool,
     *,
-    tokenizer: Annotated[str, Field(description="tokenizer.json to count inputs with, such as Qwen3-8B's")] = "",
+    tokenizer: Annotated[str, Field(description="tokenizer.json for counting inputs, such as Qwen3-8B's")] = "",
 ) -> None:
     """Read the review, and write the accepted requests as a source of the dataset, with statistics."""
     documents = _read_documents(workshop)

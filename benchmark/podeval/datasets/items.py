@@ -68,7 +68,7 @@ def load_items(benchmark: Benchmark, split: str, folder: str | Path | None = Non
     revision = f"sha256:{hashlib.sha256(content.encode()).hexdigest()}"
     if part.revision and revision != part.revision:
         raise BadInput(
-            f"{build_folder} has other rows ({revision[:19]}…) than {benchmark.name} pins ({part.revision[:19]}…); "
+            f"{build_folder} has other rows ({revision[:19]}…) than {benchmark.name} uses ({part.revision[:19]}…); "
             "build it again from the pinned source, or install the version of podeval that pins these rows"
         )
     to_item: Callable[[Mapping[str, Any]], Item] = benchmarks.find_item_maker(benchmark.name)

@@ -218,7 +218,7 @@ def parse(text: str, model: type[Answer]) -> Answer:
     try:
         return _parse_object(text, model)
     except RecursionError:
-        raise UnreadableAnswer("the answer is nested deeper than any requested answer") from None
+        raise UnreadableAnswer("the answer is nested too deeply; give only the requested JSON object") from None
 
 
 def _parse_object(text: str, model: type[Answer]) -> Answer:

@@ -67,7 +67,7 @@ class AudioClip:
 
     def __post_init__(self) -> None:
         if self.samples.ndim != 1:
-            raise ValueError(f"a clip for a judge must be mono, shape (frames,), not {self.samples.shape}")
+            raise ValueError(f"a clip for a judge must be mono, with the shape (frames,), not {self.samples.shape}")
         if not self.samples.size:
             raise CannotScore("an empty clip cannot be judged")
         if not np.isfinite(self.samples).all():

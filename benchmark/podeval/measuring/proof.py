@@ -1,6 +1,6 @@
 """A book compared with its recordings: every sentence with its verdict, its time and the words recognised in its place.
 
-Recordings are located in the book, in its order, by means of runs of words that occur only once in it. The sentences
+Recordings are located in the book, in its order, by runs of words that occur only once in the book. The sentences
 between the passages of two recordings are assigned to the recording that contains more of their words. Each recording
 is then aligned with its sentences, and two recognisers check every difference again, as in `content_errors`; replaced
 words (which that metric leaves to WER) are confirmed in the same way. Nothing is transcribed twice: the facts about a

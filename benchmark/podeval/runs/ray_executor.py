@@ -332,7 +332,7 @@ def _require_outer_answer(address: str) -> None:
     try:
         _require_answer(outer)
     except BadInput as error:
-        raise BadInput(f"Ray connects to {outer} instead of {address}, and {error}") from None
+        raise BadInput(f"Ray connects to {outer} instead of {address}, but {error}") from None
 
 
 def _refusal(address: str, error: BaseException) -> PodevalError:

@@ -100,7 +100,7 @@ class Database(AbstractContextManager["Database"]):
             self.close()
             # SQLite reports a read error if it cannot create its auxiliary files next to the database.
             if self.is_sqlite and (why := explain_unwritable(Path(str(self.url.database)).parent)):
-                raise StoreReadOnly(f"the disk of {self.name} is {why}, then start again") from error
+                raise StoreReadOnly(f"the disk of {self.name} is {why}. Then start again") from error
             raise StoreUnusable(
                 f"the database {self.name} cannot be opened ({_first_line(error)}); check that it is a database, "
                 "and that its server is running"
@@ -186,7 +186,7 @@ class Database(AbstractContextManager["Database"]):
             about: see `writing`.
 
         Raises:
-            StoreUnusable: other writers blocked this one the whole time, or the database is gone.
+            StoreUnusable: other writers blocked this one the whole time, or the database is no longer available.
         """
         until = time.monotonic() + self._patience
         for attempt in range(_TRIES):
@@ -377,7 +377,7 @@ def _translate(error: DBAPIError | NoConnectionLeft, name: str) -> Exception:
         ("disk" in message and "full" in message, f"the disk of {name} is full, so nothing was recorded; free space"),
         ("readonly" in message, f"{name} was not writable when it was opened, so nothing was recorded; start again"),
         (is_damaged, f"{start} is damaged ({message}); {restore}"),
-        (is_gone, f"the tables of {start} are gone; restore a backup with `podeval restore`"),
+        (is_gone, f"the tables of {start} are missing; restore a backup with `podeval restore`"),
         (is_silent, f"{start} does not answer ({message}), so nothing was recorded; try again"),
     )
     sentence = next((sentence for applies, sentence in sentences if applies), "")

@@ -276,11 +276,11 @@ def _read_file(path: Path, start: int, most: int) -> tuple[bytes, int]:
     except FileNotFoundError:
         return b"", 0
     except OSError as error:
-        raise BadInput(f"its {path.name} cannot be read ({error.strerror})") from None
+        raise BadInput(f"the file {path.name} cannot be read ({error.strerror})") from None
     with os.fdopen(descriptor, "rb") as file:
         about = os.fstat(descriptor)
         if not stat.S_ISREG(about.st_mode):
-            raise BadInput(f"its {path.name} is not a regular file")
+            raise BadInput(f"the file {path.name} is not a regular file")
         file.seek(start)
         return file.read(max(0, most - start)), about.st_size
 
@@ -349,7 +349,7 @@ def _require_possible_seconds(value: float) -> float | None:
 
 
 def keep_possible_turns(line: Generated, seconds: float | None) -> tuple[SpokenTurn, ...]:
-    """Return the times of turns, or none at all if any of them is impossible."""
+    """Return the times of turns; empty if any of these times is impossible."""
     longest = (seconds or 0.0) + 1.0
     return line.turns if all(0 <= turn.start <= turn.end <= longest for turn in line.turns) else ()
 
