@@ -220,7 +220,7 @@ LOST: dict[str, tuple[Callable[[Feeds], None], str, str]] = {
     "a feed that reads files": (feed_text(READS_FILES), "bad feed", "EntitiesForbidden"),
     "an episode not in the feed": (feed_items(("Else", "g", "/e")), "gone", "lists 1 episodes, but not 'A talk"),
     "two of one title": (feed_items((TITLE, "a", "/a"), (TITLE, "b", "/b")), "gone", "has 2 episodes with the title"),
-    "no show": (lambda feeds: feeds.lookups.clear(), "gone", "Apple lists no episode 1000 of show 77"),
+    "no show": (lambda feeds: feeds.lookups.clear(), "gone", "does not list episode 1000 of show 77"),
 }
 
 

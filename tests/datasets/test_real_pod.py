@@ -372,9 +372,9 @@ def test_recordings_of_no_use_are_named_by_rule_and_nothing_is_written(tmp_path:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"configs": ["episodes"]}, "episodes is made from episodes .*, not from paper"),
+        ({"configs": ["episodes"]}, "episodes is built from episodes .*, not from paper"),
         ({"source": "episodes"}, "the source episodes is your own folder"),
-        ({"source": "{folder}", "configs": ["topics"]}, "topics is made from paper "),
+        ({"source": "{folder}", "configs": ["topics"]}, "topics is built from paper "),
         ({"source": "{folder}"}, "contains no audio; fetch episodes with `podeval data fetch real_pod --into"),
     ],
 )

@@ -102,7 +102,7 @@ def test_a_damaged_build_is_not_pushed(talks: Path, hub: Any) -> None:
 
 def test_a_hub_that_refuses_is_a_sentence(talks: Path, hub: Any) -> None:
     hub.repos.faults = [403]
-    with pytest.raises(BadInput, match="the Hub refused me/talks"):
+    with pytest.raises(BadInput, match="the Hub refused a request to me/talks"):
         push(made(talks, "sample"), "me/talks")
 
 

@@ -117,7 +117,7 @@ def find_enclosures(link: str, title: str, read: Read) -> Iterator[Enclosure | B
     else:
         if answered:
             yield Gone(
-                f"Apple lists no episode {target.episode} of show {target.show} in its store of {target.country}"
+                f"Apple's store for {target.country} does not list episode {target.episode} of show {target.show}"
             )
     if feed:
         try:

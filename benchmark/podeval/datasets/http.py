@@ -5,8 +5,8 @@ therefore goes only to an address that was resolved and checked to be public; th
 between the check and the connection.
 
 httpx makes the requests. safehttpx, and a list of additional networks, determine whether an address is public; the idea
-of putting the checked address into the request and keeping the name for the certificate also comes from safehttpx. Its
-own transport is not used: docs/decisions/house.md gives the reasons.
+of putting the checked address into the request and keeping the name for the certificate also comes from safehttpx. The
+transport of safehttpx is not used; docs/decisions/house.md gives the reasons.
 """
 
 import contextlib

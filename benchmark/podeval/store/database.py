@@ -1,4 +1,4 @@
-"""The database of judgements: SQLite by default, or PostgreSQL if its address is given, with one code path.
+"""The database of judgements: SQLite by default, or PostgreSQL if its address is given; the code is the same.
 
 Committed data is on disk: SQLite runs with a write-ahead log and `synchronous=FULL`, PostgreSQL with
 `synchronous_commit`; a connection without these settings is refused. On both, writers run one after the other, so each
@@ -134,7 +134,7 @@ class Database(AbstractContextManager["Database"]):
             raise _translate(error, self.name) from error
 
     def read(self, work: Callable[[Session], Found], *, one_state: bool = True) -> Found:
-        """Return what `work` reads through a session; see `reading`."""
+        """Return the result of `work`, which reads through a session; see `reading`."""
         with self.reading(one_state=one_state) as session:
             return work(session)
 

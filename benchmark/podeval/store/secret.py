@@ -195,7 +195,7 @@ def _make_secret(database: Database) -> bytes:
     if not database.is_sqlite:
         raise BadInput(
             f"set {VARIABLE} to a random text of {SHORTEST} characters or more, the same for all servers of this "
-            "database: python -c 'import secrets; print(secrets.token_hex(32))'"
+            "database, such as the output of python -c 'import secrets; print(secrets.token_hex(32))'"
         )
     return _make_key(_beside(database.url))
 

@@ -295,7 +295,7 @@ class HubRounds:
         if results.ours:
             raise OursFailed(redact(results.ours[0])[:1_000])
         if ended.failure and not ended.seconds and not results.done and not results.end:
-            raise OursFailed(f"nothing was started: {ended.failure}")
+            raise OursFailed(f"the job ended before it started anything: {ended.failure}")
         return ended
 
     def _take_in(self, results: FetchedResults, intake: Intake, *, final: bool) -> Iterator[Item]:
