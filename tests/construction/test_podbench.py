@@ -199,7 +199,7 @@ def test_how_alike_decides() -> None:
     [
         ('{"text": ""}\n', "document 1 has no text"),
         ("{]\n", "line 1 is not JSON"),
-        ("[1]\n", "line 1 is not an object"),
+        ("[1]\n", "line 1 is a list, not an object"),
     ],
 )
 def test_documents_that_are_none_are_a_sentence(tmp_path: Path, content: str, sentence: str) -> None:
