@@ -68,7 +68,7 @@ def test_from_categories_to_a_built_dataset(
         "news matter 1": [episode(2, "Colours"), episode(4, "The press", contentAdvisoryRating="Explicit")],
     }
     done = podeval("real_pod", "search", "--into", into, "--set", "country=gb", "--set", "most=4")
-    assert "searched: 2 topics, 3 candidates for 2 of them" in done.output
+    assert "searched: 2 topics; there are 3 candidates for 2 of them" in done.output
     assert directory.paths()[0] == ("/search?term=why+we+paint&media=podcast&entity=podcastEpisode&country=gb&limit=4")
     asked = len(directory.asked)
     podeval("real_pod", "search", "--into", into, "--set", "country=gb")

@@ -93,7 +93,7 @@ def test_line_breaks_and_chinese_inside_strings_stay() -> None:
         (GOOD.replace("4}", '4, "half": 0.7}'), "half"),
         (GOOD.replace("4}", '4, "met": "perhaps"}'), "met"),
         (GOOD.replace('"total": 36, ', ""), "total: Field required"),
-        (GOOD.replace('"note"', '"Total": 1, "note"'), "says total twice"),
+        (GOOD.replace('"note"', '"Total": 1, "note"'), "contains total twice"),
         (GOOD.replace('"note"', '"total": 1, "note"'), "twice, with different values"),
         (GOOD + GOOD.replace("36", "35"), "2 different answers"),
         ("[1, 2]", "contains no JSON object"),

@@ -277,7 +277,7 @@ def test_a_dataset_is_scored_whole_or_by_column_without_the_decoder_of_datasets(
 def test_a_dataset_of_several_splits_is_refused_by_their_names(voice: Path) -> None:
     datasets = pytest.importorskip("datasets")
     split = datasets.Dataset.from_dict({"audio": [str(voice)]})
-    with pytest.raises(BadInput, match="give one of dev, test"):
+    with pytest.raises(BadInput, match="pass one of dev, test as"):
         podeval.score(datasets.DatasetDict({"dev": split, "test": split}), metrics="loudness")
 
 

@@ -260,7 +260,7 @@ def _why_empty(answer: ChatAnswer) -> str:
     if answer.finish == "content_filter":
         return "a content filter stopped the answer"
     if answer.finish == "length":
-        return "the reasoning reached the maximum length before the answer began; think less, then answer"
+        return "the output was cut off at the maximum length before the answer began; think less, then answer"
     return "the answer is empty; answer with the JSON object"
 
 
