@@ -166,7 +166,7 @@ TWO = [{"user": "I have a question.", "assistant": "Yes?"}, {"user": "What about
         ({"turns": TWO, "needs": [2], "because": "x"}, r"`needs` is \[2\]"),
         (
             {"turns": TWO, "needs": [1], "because": " "},
-            "does not say what its last answer needs",
+            "does not say what its last answer needs from the earlier turns",
         ),
         (
             {"turns": [TWO[0], TWO[1] | {"assistant": "Well, " * 151}], "needs": [1], "because": "x"},
