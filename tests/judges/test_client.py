@@ -301,7 +301,7 @@ def test_a_clip_beyond_the_bounds_is_a_reason_and_is_not_sent(
     good_server: Any, small_prompt: Prompt, judging: Make
 ) -> None:
     heard = replace(small_prompt, template="Listen: {clip}")
-    assert "at most 1800 s" in get_reason(
+    assert "the limit for this judge is 1800 s" in get_reason(
         judging(good_server).ask([JudgeRequest(heard, {"clip": AudioClip(np.zeros(1801, np.float32), 1)})])
     )
     assert not good_server.calls
