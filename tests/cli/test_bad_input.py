@@ -151,7 +151,10 @@ def test_upsampling_is_done_where_it_is_asked_for(podeval: Podeval, files: Path)
             "there is no split of real_pod 'nosuch'; choose from demo, topics, spontaneous",
         ),
         (("run", "espeak_ng", "--benchmark", "realpod"), "no benchmark 'realpod'; did you mean real_pod?"),
-        (("run", "espeak_ng", "--track", "respond"), "the split demo is for voice, write, podcast, not respond"),
+        (
+            ("run", "espeak_ng", "--track", "respond"),
+            "the split demo has no track respond; choose from voice, write, podcast",
+        ),
         (("run", "espeak_ng", "--profile", "best"), "no profile 'best' that can be run"),
         (("run", "espeak_ng", "--seed", "-1"), "the seed -1 of espeak_ng is out of range"),
         (("run", "nowhere.yaml"), "cannot read nowhere.yaml: No such file or directory; check the path"),

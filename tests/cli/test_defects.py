@@ -73,7 +73,7 @@ def test_labels_are_audacitys_or_webvtt_by_the_name_of_the_file(podeval: Podeval
         assert podeval("score", "--defects", broken, "--labels", broken.parent / name).code == 0
         assert (broken.parent / name).read_text(encoding="utf-8").startswith(first)
     refused = podeval("score", "--defects", broken, "--labels", "a.csv", code=2)
-    assert "labels must be .txt (Audacity) or .vtt (WebVTT)" in refused.err
+    assert "the name must end in .txt (Audacity) or .vtt (WebVTT)" in refused.err
 
 
 def test_what_could_not_be_listened_to_is_said_and_the_rest_is_listed(podeval: Podeval, broken: Path) -> None:

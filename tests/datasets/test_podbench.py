@@ -103,10 +103,10 @@ def test_without_a_commit_the_newest_is_looked_up_once_said_and_locked(
     repo = hub.repos.publish("datasets", "cnxu/PodBench", {"test.parquet": parquet([published(1)])}, sha=COMMIT)
     locked = {"name": "podbench", "revision": f"cnxu/PodBench@{COMMIT}", "pinned": False}
     assert built("out")["source"].items() >= locked.items()
-    assert f"podbench: no commit is pinned; the newest is {COMMIT}, written into the build" in said[0]
+    assert f"podbench: no commit is pinned; the newest, {COMMIT}, is used and recorded in the build" in said[0]
     newer = repo.commit({"test.parquet": parquet([published(1), published(2)])})
     assert built("out")["source"].items() >= locked.items(), "what was built before is built again"
-    assert said[0] == f"podbench: no commit is pinned; using {COMMIT}, as in the existing build"
+    assert said[0] == f"podbench: no commit is pinned; {COMMIT} is used, as in the existing build"
     assert built("other")["source"]["revision"] == f"cnxu/PodBench@{newer}"
     assert built("other")["configs"]["instructions"]["test"]["rows"] == 2
 

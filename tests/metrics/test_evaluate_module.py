@@ -412,7 +412,7 @@ def test_a_script_is_missing_for_its_item_alone(tmp_path: Path, wav: Path) -> No
         ("loudness", {"scripts": [None]}, "loudness does not use scripts"),
         ("loudness", {"readings": [None]}, "loudness does not use readings"),
         ("loudness", {"text": ["words"]}, "loudness has no parameter 'text'"),
-        ("loudness", {"judge": "m@https://h/v1"}, "loudness asks no judge"),
+        ("loudness", {"judge": "m@https://h/v1"}, "loudness does not use a judge"),
     ],
 )
 def test_a_keyword_that_a_metric_has_no_use_for_is_refused_by_name(

@@ -124,7 +124,7 @@ def test_more_items_need_more_seeds_for_items_by_themselves(written: Write) -> N
 def test_only_figures_of_one_protocol_are_compared(written: Write) -> None:
     a, b = written("a", {0: BEFORE}), written("b", {0: BEFORE}, version="2")
     assert compare_runs(a, b).apart == ("wer",)
-    with pytest.raises(BadInput, match="wer was not measured by the same protocol in both"):
+    with pytest.raises(BadInput, match="wer has different protocols in the two runs"):
         judge(a, b)
 
 

@@ -60,7 +60,7 @@ def lines_of(folder: Path, start: int = 0) -> tuple[list[Any], int]:
 
 def test_a_log_of_one_endless_line_is_refused_before_it_is_parsed(tmp_path: Path) -> None:
     (tmp_path / LOG).write_bytes(b'{"item": "a", "seed": 0, "details": {"x": [' + b"[]," * 400_000)
-    with pytest.raises(BadInput, match="a line of its log is longer than 1 MiB"):
+    with pytest.raises(BadInput, match="a line of the program's log is longer than 1 MiB"):
         lines_of(tmp_path)
 
 

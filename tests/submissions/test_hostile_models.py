@@ -97,7 +97,7 @@ finish(out, item=item, audio='good.wav', turns=turns, wall_seconds=1e300)
     assert "junk.flac" in message["item_4"]
     assert message["item_5"] == "'not_there.wav' is not a regular file in its folder"
     assert "less than 0.1 s" in message["item_6"]
-    assert message["item_7"] == "it returned neither audio nor a script"
+    assert message["item_7"] == "the system returned neither audio nor a script"
     good = outputs["item_8"]
     assert good
     assert (good.failed, good.turns, good.wall_seconds, good.duration) == (None, (), None, 0.5)

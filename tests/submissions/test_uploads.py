@@ -82,7 +82,7 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
     "absolute": (lambda: archive_of(("/etc/a.flac", TONE)), "points outside the zip"),
     "above": (lambda: archive_of(("x/../../a.flac", TONE)), "points outside the zip"),
     "backslash": (lambda: archive_of((entry("..\\a.flac"), TONE)), "points outside the zip"),
-    "before the file": (lambda: patched(ONE, len(ONE) - 6, "<L", 2**30), "begins before the file"),
+    "before the file": (lambda: patched(ONE, len(ONE) - 6, "<L", 2**30), "begins before the start of the zip"),
     "drive": (lambda: archive_of((entry("C:a.flac"), TONE)), "is not the name of an item"),
     "empty part": (lambda: archive_of(("x//a.flac", TONE)), "points outside the zip"),
     "twice": (lambda: archive_of(("a.flac", TONE), ("A.flac", TONE)), "is in the zip twice"),

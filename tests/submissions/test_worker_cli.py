@@ -89,7 +89,7 @@ def test_a_worker_starts_while_the_hub_is_down(
     assert (
         "job on a10g-large is not known yet; it will be requested before the job starts (the Hub does not answer" in out
     )
-    assert "it is not known yet whether jobs must be stopped or results deleted: the Hub does not answer" in out
+    assert "it is not yet known whether jobs must be stopped or results deleted: the Hub does not answer" in out
     assert "nothing to do" in out
 
 
@@ -109,9 +109,9 @@ def test_what_a_submission_costs_at_most_is_said_before(tiny: ModuleType, hub_jo
     ("options", "told"),
     [
         (["--executor", "moon"], "no executor 'moon'"),
-        (["--executor", "hf-jobs"], "the image that jobs run"),
+        (["--executor", "hf-jobs"], "no image for jobs is given"),
         (["--executor", "hf-jobs", "--image", "python:3.12", "--namespace", "me"], "not pinned"),
-        (["--executor", "hf-jobs", "--image", IMAGE], "the user or organisation that pays"),
+        (["--executor", "hf-jobs", "--image", IMAGE], "no account that pays for jobs is named"),
         (["--executor", "hf-jobs", "--image", IMAGE, "--namespace", "me"], "set a budget for all jobs together"),
         (["--voices", "/nowhere"], "the folder of reference voices .* does not exist"),
     ],

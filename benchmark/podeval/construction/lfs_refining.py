@@ -241,9 +241,9 @@ def _check_quotes(case: Case, answer: TextScreening) -> None:
     places = [text for turn in case.content for text in (turn.text, turn.speaker)]
     for quote in (*(one.quote for one in answer.details), *(one.quote for one in answer.softened)):
         if not any(re.search(_match_whole(quote), text) for text in places):
-            raise ValueError(f"{quote!r} occurs in no turn of the text; quote it exactly")
+            raise ValueError(f"{quote!r} does not occur in any turn of the text; quote the words exactly")
     for detail in answer.details:
         if not detail.public and (not clean(detail.stand_in) or detail.quote in detail.stand_in):
             raise ValueError(f"{detail.quote!r} is private, so something else must be made up to stand in for it")
     if answer.softened and answer.harm == "none":
-        raise ValueError("softer words are suggested, so the harm cannot be none")
+        raise ValueError("softer words are suggested, so `harm` cannot be none")

@@ -313,7 +313,7 @@ def read_items(request: RunRequest) -> Items:
     """
     split = request.benchmark.split(request.split)
     if request.track not in split.tracks:
-        raise BadInput(f"the split {split.name} is for {', '.join(split.tracks)}, not {request.track}")
+        raise BadInput(f"the split {split.name} has no track {request.track}; choose from {', '.join(split.tracks)}")
     registry.require_profile(request.profile)
     data = load_items(request.benchmark, split.name, request.data)
     kept = [item for item in data.items if not request.only or item.id in request.only]

@@ -319,7 +319,7 @@ def test_caps_without_a_judge_or_price_are_refused_before_anything_is_made(
 ) -> None:
     with pytest.raises(BadInput, match="add --judge"):
         run(*command, "--max-cost", "1")
-    with pytest.raises(BadInput, match="needs the price of m"):
+    with pytest.raises(BadInput, match="the cost of m cannot be limited"):
         run(*command, "--judge", f"m@{priced().server.url}", "--max-cost", "1")
     with pytest.raises(BadInput, match="above 0"):
         run(*command, *priced().options, "--max-cost", "nan")
@@ -352,8 +352,8 @@ def test_check_asks_two_questions_and_prints_what_works_at_what_price(priced: Ca
     judge = priced(answer)
     said = run("report", "judge", judge.file, "--probe").stdout
     assert len(judge.server.calls) == 3, "one of them refused"
-    assert "text: works: it counted 7" in said
-    assert "audio: works: it counted 3" in said
+    assert "text: works: the judge counted 7" in said
+    assert "audio: works: the judge counted 3" in said
     assert "cost 2.5; a thousand such questions cost 2500" in said
     assert "sent as json_schema; fields omitted because the judge refuses them: seed" in said
     lines = [json.loads(line) for line in run("report", "judge", judge.file, "--probe", "--json").stdout.splitlines()]
@@ -367,7 +367,7 @@ def test_check_asks_two_questions_and_prints_what_works_at_what_price(priced: Ca
 @pytest.mark.parametrize(
     ("reply", "words"),
     [
-        ('{"count": 2}', "does not work: it counted 2, but there are 7"),
+        ('{"count": 2}', "does not work: the judge counted 2, but there are 7"),
         ("Bananas.", "does not work: the judge gave no usable answer in 1 try"),
         (Answer(status=401, body='{"error": {"message": "bad key"}}'), "answered 401: bad key; set PODEVAL_JUDGE_KEY"),
         (
