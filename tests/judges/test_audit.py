@@ -325,7 +325,7 @@ def test_scores_are_read_from_what_measure_prints_and_from_csv(tmp_path: Path) -
     ("text", "why"),
     [
         ("item,value\na,1\n", "a header with item, score"),
-        ("", "there is no score in it"),
+        ("", "the source contains no scores"),
         ("item,score\na,good\n", "line 2: the score 'good' is not a number"),
         ("item,score,rater\na,1,r\na,2,r\n", "line 3: 'a' has a second score by r"),
     ],

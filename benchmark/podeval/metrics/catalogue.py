@@ -125,7 +125,7 @@ class Metric:
     """Condition that a recording must meet for its value to be meaningful; empty if every recording of speech meets it.
     """
     caution: str = ""
-    """A sentence for the metric's card about how the value can be raised without an improvement, or be misread."""
+    """A sentence for the metric's card about how the value can be raised without an improvement, or misread."""
     needs_speakers: bool = False
     """Whether an item is unscored if neither a script nor the parameter `speakers` states the number of speakers."""
     intended_use: str = ""

@@ -243,7 +243,8 @@ def _list_loops(recording: Recording, script: Script | None) -> list[TimedDefect
     if loops and script is not None:
         loops = [(span, lag) for span, lag in loops if not _is_written_twice(recording, script, span, lag)]
     return [
-        TimedDefect("loop", *_edges(span), heard=f"heard {lag:.2f} s before", severity="high") for span, lag in loops
+        TimedDefect("loop", *_edges(span), heard=f"repeats what was heard {lag:.2f} s earlier", severity="high")
+        for span, lag in loops
     ]
 
 

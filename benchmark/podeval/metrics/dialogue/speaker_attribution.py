@@ -110,9 +110,9 @@ FEWEST = 3
     paper="ours",
     only_for="a script of two speakers or more",
     caution=(
-        "Speakers who are exchanged throughout are detected only with reference voices, and only by the accuracy (1.00 "
-        "to 0.00 with two voices of Kokoro) and `swapped_turns`; `cpwer`, `cpcer` and `cpsim` match each voice with "
-        "the speaker that fits it best, so they do not change."
+        "Speakers who are exchanged throughout are detected only with reference voices, and only by the accuracy (from "
+        "1.00 to 0.00 with two voices of Kokoro) and `swapped_turns`; `cpwer`, `cpcer` and `cpsim` match each voice "
+        "with the speaker that fits it best, so they do not change."
     ),
     intended_use="Finding speaker swaps: whether each line is in the right voice, in scripts of two or more speakers.",
     limitations=(

@@ -88,7 +88,7 @@ def mushra(
     if not marks:
         marked = any(mark.stimulus == system for mark in reference_marks)
         raise CannotScore(
-            f"no listener who marked {system} passed the screening" if marked else f"nobody marked {system}"
+            f"no listener who rated {system} passed the screening" if marked else f"nobody rated {system}"
         )
     interval, unscreened = (
         mean_ci([mark.value for mark in of_system], [mark.rater for mark in of_system], bounds=(0, 100))

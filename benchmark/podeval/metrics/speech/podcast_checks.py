@@ -122,8 +122,10 @@ def podcast_checks(recording: Recording, request: PodcastRequest) -> Score:
     least = max(LEAST_MINUTES, LEAST_OF_ASKED * request.minutes.least) if request.minutes else LEAST_MINUTES
     failed = {
         f"only {share:.0%} of it is speech, but at least {LEAST_SPEECH:.0%} should be": share < LEAST_SPEECH,
-        f"its words are in {language.words}": in_language is not None and in_language < LEAST_LANGUAGE,
-        f"{repeated:.0%} of its words are said again, but at most {MOST_REPEATED:.0%} may be": repeated > MOST_REPEATED,
+        f"its words are in {language.words}, not in the requested language": (
+            in_language is not None and in_language < LEAST_LANGUAGE
+        ),
+        f"{repeated:.0%} of its words are repeated, but at most {MOST_REPEATED:.0%} may be": repeated > MOST_REPEATED,
         f"it lasts {minutes:.1f} minutes, but at least {least:g} are needed": minutes < least,
     }
     unknown = request.language and in_language is None
@@ -178,5 +180,8 @@ def _describe(each: Repetition, words: Sequence[Word]) -> TimedDefect:
     quote = quote if len(quote) <= SHOWN else f"{quote[:SHOWN]}…"
     before = words[each.start].start - words[each.first].start
     return TimedDefect(
-        "said_again", words[each.start].start, words[each.end - 1].end, heard=f"heard {before:.0f} s before: {quote}"
+        "said_again",
+        words[each.start].start,
+        words[each.end - 1].end,
+        heard=f"repeats what was said {before:.0f} s earlier: {quote}",
     )

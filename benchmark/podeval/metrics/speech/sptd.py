@@ -124,10 +124,10 @@ def _expected_speakers(speakers: int, script: Script | None) -> int:
         BadInput: the number is 1, for which no distance between speakers exists, or the script contradicts it.
     """
     if speakers == 1:
-        raise BadInput(f"speakers must be 2 or more, or 0 for as many as there are, not {speakers}")
+        raise BadInput(f"speakers must be 2 or more, or 0 if their number is not given, not {speakers}")
     if script and speakers and speakers != len(script.speakers):
         raise BadInput(
-            f"speakers={speakers} was given, but the script has {len(script.speakers)}; give only one of the two"
+            f"speakers={speakers} was given, but the script has {len(script.speakers)} speakers; leave out speakers"
         )
     return speakers or (len(script.speakers) if script else 0)
 

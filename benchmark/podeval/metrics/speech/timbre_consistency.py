@@ -104,7 +104,7 @@ def timbre_consistency(
         stride: seconds between the beginnings of consecutive windows.
     """
     if speakers < 0 or (script and speakers and speakers != len(script.speakers)):
-        raise BadInput(f"speakers must be the number of people who speak, as in the script, not {speakers}")
+        raise BadInput(f"speakers must be the number of speakers, as in the script if there is one, not {speakers}")
     recording.require_sound(window)
     if not script and not speakers:
         return Unscored(UNTOLD, "ours")

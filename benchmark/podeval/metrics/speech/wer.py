@@ -29,7 +29,7 @@ difference cannot be heard.
 
 If the reference comes with `readings`, expressions such as `$3.50` have several accepted forms ("three dollars fifty",
 "three fifty"), including the written one. The rates are then computed against the accepted text closest to the
-transcript, found by exact search; one form is chosen for each expression, so a recording that says two of them has an
+transcript, found by exact search; one form is chosen for each expression, so a recording that says two forms has an
 error. The notes list the misread expressions, and errors are counted by tag, such as date, name or unit.
 
 Source: PodEval and LFS-Bench; computed with the transcriber of the profile and jiwer.
