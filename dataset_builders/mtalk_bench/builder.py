@@ -261,7 +261,11 @@ def _foreign_capability(row: Row) -> str | None:
 
 def _gap(row: Row) -> str | None:
     expected = [f"{row['id']}-{turn}" for turn in range(1, row["turns"] + 1)]
-    return None if list(row["turn_ids"]) == expected else f"its turns are {', '.join(row['turn_ids'])}, not 1 to n"
+    return (
+        None
+        if list(row["turn_ids"]) == expected
+        else f"its turns are {', '.join(row['turn_ids'])}, not {', '.join(expected)}"
+    )
 
 
 def _turns_in_order() -> RowRule:
@@ -277,7 +281,7 @@ def _turns_in_order() -> RowRule:
         # A repeated turn violates the rule on ids; a turn that is not a number violates the rule on turns.
         if again or not isinstance(turn, int) or turn == expected:
             return None
-        return f"is turn {turn} of {dialogue}, where turn {expected} should be"
+        return f"is turn {turn} of {dialogue}, but turn {expected} should come next"
 
     return RowRule("turn.order", broken_by)
 

@@ -183,7 +183,7 @@ def test_ratings_are_needed_and_the_corpora_are_listed(podeval: Any, tmp_path: P
         assert name in listed
     rows = [json.loads(line) for line in podeval("data", "fetch", "ratings", "--json").out.splitlines()]
     assert rows[0]["columns"][0] == ["file name", "model", "ovl"]
-    assert "cannot be fetched by a program" in podeval("data", "fetch", "ratings", "speechjudge", code=2).err
+    assert "can only be fetched by hand" in podeval("data", "fetch", "ratings", "speechjudge", code=2).err
 
 
 def test_the_published_session_of_webmushra_is_reported_without_values(podeval: Any, shared_data: Path) -> None:

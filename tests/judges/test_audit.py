@@ -299,7 +299,7 @@ def test_agreement_with_people_is_with_their_mean() -> None:
     # Nine of ten pairs are in the same order.
     assert found.figures["pairwise accuracy"].value == pytest.approx(0.9)
     assert (found.items, found.raters) == (5, 2)
-    assert "Krippendorff alpha, people alone" in found.figures
+    assert "Krippendorff alpha, people only" in found.figures
 
 
 def test_too_few_common_items_are_a_sentence_with_names() -> None:
@@ -314,7 +314,7 @@ def test_scores_are_read_from_what_measure_prints_and_from_csv(tmp_path: Path) -
         '{"file": "b.json", "unscored": "no", "cause": "ours"}\n'
     )
     assert read_scores(lines, "script_quality") == {"a": 70.0}
-    with pytest.raises(BadInput, match="choose one with --key"):
+    with pytest.raises(BadInput, match="choose one value with --key"):
         read_scores(lines, None)
     table = tmp_path / "scores.csv"
     table.write_text("item,score,measure\na,1,x\na,2,y\n")

@@ -71,17 +71,19 @@ def read_wordings(folder: str | Path | None) -> dict[str, str]:
     prompts = {prompt.family: prompt for prompt in reversed(list_all_prompts())}
     if not folder.is_dir():
         raise BadInput(
-            f"{folder} is not a folder; `podeval judge prompts --out {folder}` creates it with podeval's prompts"
+            f"{folder} is not a folder; run `podeval judge prompts --out {folder}` to write podeval's prompts there"
         )
     paths = [path for path in sorted(folder.iterdir()) if not path.name.startswith((".", "README"))]
     if not paths:
         raise BadInput(
-            f"{folder} contains no prompts; `podeval judge prompts --out {folder}` writes podeval's prompts to it"
+            f"{folder} contains no prompts; run `podeval judge prompts --out {folder}` to write podeval's prompts there"
         )
     wordings = {}
     for path in paths:
         if path.suffix != SUFFIX or path.stem not in prompts:
-            raise BadInput(f"{path} is not named after a prompt; name it after {', '.join(prompts)}, with {SUFFIX}")
+            raise BadInput(
+                f"{path} is not named after a prompt; its name must be one of {', '.join(prompts)}, plus {SUFFIX}"
+            )
         ours, wording = prompts[path.stem], read_text(path)
         try:
             if reword(ours, wording) is not ours:

@@ -205,7 +205,7 @@ def _describe_endurance(notes: Mapping[str, Any]) -> Iterator[str]:
     if left_after := notes.get(LEFT_AFTER):
         minutes = sorted(left_after.items(), key=lambda pair: pair[1])
         yield (
-            f"values that leave their usual range: {', '.join(f'{name} after {minute} min' for name, minute in minutes)}"
+            f"values leaving their usual range: {', '.join(f'{name} after {minute} min' for name, minute in minutes)}"
         )
     if slopes := notes.get(SLOPES):
         ends = (f"{name} {low:+.2g} to {high:+.2g}" for name, (low, high) in slopes.items())

@@ -162,7 +162,7 @@ def rate(
                 f"both sides of every battle have the same {name}, so its effect cannot be estimated; leave it out"
             )
     if not len(battles):
-        raise BadInput("there are no votes to rate; ties and both bad count, skipped battles do not")
+        raise BadInput("there are no votes to rate: skipped battles do not count as votes, but ties and both bad do")
     # Fit, and convert the strengths to Elo's scale.
     rows, fitted, lowered = _fit(battles, position, prior, strength, robust)
     size, names = len(rows.systems), [battles.systems[number] for number in rows.systems]

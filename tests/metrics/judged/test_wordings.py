@@ -80,7 +80,7 @@ def test_line_ends_and_marks_of_encodings_are_no_wording(tmp_path: Path, form: s
         (
             "script_qualty.txt",
             "{script}",
-            "script_qualty.txt is not named after a prompt; name it after .*script_quality",
+            "script_qualty.txt is not named after a prompt; its name must be one of .*script_quality",
         ),
         ("script_quality.md", "{script}", "is not named after a prompt"),
         ("script_quality.txt", "Judge it.", r"asks about \{script\}; the request lacks \{script\}"),

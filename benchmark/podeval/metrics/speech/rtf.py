@@ -65,7 +65,10 @@ class GenerationLog:
         pieces = _pieces(source)
         hardware = {str(piece["hardware"]) for piece in pieces if piece.get("hardware")}
         if len(hardware) > 1:
-            raise BadInput(f"the generation log is from {' and '.join(sorted(hardware))}; score them separately")
+            raise BadInput(
+                f"the generation log is from several kinds of hardware ({', '.join(sorted(hardware))}); "
+                "score each separately"
+            )
         numbered = list(enumerate(pieces, 1))
         for number, piece in numbered:
             if _seconds(piece, "wall_seconds", number) == 0:
