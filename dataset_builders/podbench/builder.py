@@ -126,9 +126,9 @@ class PodBench(Builder):
             "authors' code on GitHub (xucncn/PodBench, and the later release that henryle97/PodBench has at e9d17dc) "
             "named no revision and contained no rows. The first build pins the newest commit: podeval-build.json names "
             "it, and later builds in that folder use it.",
-            "Of the keys of meta, the published code contains only content and dims, and of its dimensions only "
-            "脚本结构. The other names that are read (facts.json) are plain names for the same things; they have not "
-            "been seen in the data yet.",
+            "The published code contains only two keys of meta, content and dims, and only one dimension, 脚本结构. "
+            "The other names that podeval reads (facts.json) are plain names for the same things; they have not been seen "
+            "in the data yet.",
             "The paper and the authors' README name eight dimensions each, of which six are the same. Core Intent and "
             "Specific Expression are the paper's, and Podcast Type and Delivery Style the README's. They are kept "
             "separate.",

@@ -28,7 +28,7 @@ class Aggregate:
 
     @property
     def unscored(self) -> int:
-        """The number of items without a score, whatever the cause."""
+        """The number of items without a score, from any cause."""
         return self.unscored_system + self.unscored_ours
 
     @property

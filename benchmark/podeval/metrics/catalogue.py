@@ -1,8 +1,8 @@
 """The declaration of a metric, with every fact about it except its formula, and the catalogue of all metrics by name.
 
 The `evaluate` module, the card, the command line's help, the docs table and the board's column come from a metric's
-declaration. Its function takes the inputs as positional parameters and the settings as keyword-only parameters. A
-metric has the name of its file; looking it up imports only that file.
+declaration. A metric's function takes the inputs as positional parameters and the settings as keyword-only parameters.
+A metric has the name of its file; looking it up imports only that file.
 """
 
 from __future__ import annotations

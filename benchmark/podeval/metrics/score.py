@@ -8,10 +8,11 @@ every model that the metric needs (id, revision, SHA-256 of the weights, decodin
 for generated items, the track and the conditions under which they were generated (voices, whole or joined, file or
 microphone). Profile, device and library versions are provenance: they accompany the id and do not change it.
 
-The `generation` in the content describes how the items were actually made (`podeval.runs.measure`). It enters only the
-ids of metrics that depend on timing (`Key.timing`), whose values do not describe a system if podeval set the pauses.
-The id of every other metric contains the conditions that the task sets for all systems alike. Otherwise, systems that
-generate single turns, systems that generate whole dialogues, and supplied outputs would never share a column.
+The `generation` in the content describes how the items were actually made (`podeval.runs.measure`). `generation` enters
+only the ids of metrics that depend on timing (`Key.timing`), whose values do not describe a system if podeval set the
+pauses. The id of every other metric contains the conditions that the task sets for all systems alike. Otherwise,
+systems that generate single turns, systems that generate whole dialogues, and supplied outputs would never share a
+column.
 """
 
 from __future__ import annotations

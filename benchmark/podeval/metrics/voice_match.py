@@ -47,7 +47,7 @@ def correlate_with(samples: NDArray[np.float32], other: NDArray[np.float32]) -> 
     """Return the highest correlation, over all offsets, between this recording and the loudest piece of a second
     recording.
 
-    It is 0 if either recording is silent or shorter than a piece.
+    The correlation is 0 if either recording is silent or shorter than a piece.
     """
     from scipy.signal import oaconvolve
 

@@ -78,8 +78,8 @@ def preference(preferred: Sequence[bool], voters: Sequence[Hashable] | None = No
     """Test whether something, such as the side shown first, is preferred, based on decided battles.
 
     If voters judged several battles, the sign of each voter's excess of preferences is randomised in the test, and the
-    interval is clustered by voter; with a single voter, there is neither a test nor an interval. Otherwise, this is
-    `position_bias`.
+    interval is clustered by voter; with a single voter, there is neither a test nor an interval. Otherwise, the result
+    is that of `position_bias`.
 
     Args:
         preferred: whether the side in question won each decided battle.

@@ -139,8 +139,9 @@ class _Evaluator:
 def draw_figures(
     votes: Mapping[str, Sequence[Mapping[str, Any]]], rubrics: Sequence[RubricMarks]
 ) -> list[AnalysisLine]:
-    """Return the content of figures 4 to 12, with a line for each system, pair of evaluators or share of criteria. It
-    is computed from the records of each log of battles, by the log's name, and from the marks of judges and people.
+    """Return the content of figures 4 to 12, with a line for each system, pair of evaluators or share of criteria. The
+    content is computed from the records of each log of battles, by the log's name, and from the marks of judges and
+    people.
 
     Raises:
         BadInput: a record is not a battle.

@@ -4,8 +4,8 @@ A recording or a line of a table is matched with an output by its name: the name
 `SYSTEM/ITEM`, `ITEM/SYSTEM`, `SYSTEM_ITEM`, `ITEM_SYSTEM`, or only the item if just one recording has that name.
 
 Three properties of a recording can correlate with both people's marks and a metric's values without being what the
-metric measures: its loudness (integrated, LUFS), its bandwidth (Hz) and its length (seconds). Their values have the
-names in `CONTROLS`; a table may contain them as columns.
+metric measures: its loudness (integrated, LUFS), its bandwidth (Hz) and its length (seconds). The values of these
+properties have the names in `CONTROLS`; a table may contain them as columns.
 """
 
 import math
@@ -171,7 +171,7 @@ def read_values(path: Path, outputs: Mapping[Output, str], systems: Iterable[str
 def list_key_values(values: Values, protocol: str, metrics: Sequence[str] = ()) -> tuple[list[KeyValues], list[str]]:
     """List the values with a known direction, by metric and key.
 
-    A name that is not a podeval metric stands for the user's own metric, for which more is better, or less is better if
+    A name that is not a podeval metric is the user's own metric, for which more is better, or less is better if
     the name begins with `-`.
 
     Args:

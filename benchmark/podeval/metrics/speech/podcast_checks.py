@@ -2,7 +2,7 @@
 
 Without a script there is no error rate, so four facts about the recording are checked instead: at least half of it is
 speech; at least three quarters of the words are in the requested language; at most a fifth of the words are
-repetitions; and it lasts at least half a minute, or half of the requested length. `passed` is 1 if all four hold,
+repetitions; and it lasts at least half a minute, or half of the requested length. `passed` is 1 if all four are true,
 otherwise 0, and a benchmark ranks a system only if at least 95 % of its items pass. A word counts as a repetition if it
 is part of a run of eight words that occurred anywhere earlier in the recording; the stretches are listed with their
 times. A fifth is allowed because refrains, trailers and slogans are repeated too. None of these values means that a
@@ -153,8 +153,8 @@ def podcast_checks(recording: Recording, request: PodcastRequest) -> Score:
 def find_repetitions(words: Sequence[str]) -> list[Repetition]:
     """Find the stretches of at least `RUN` words that were said before, in order; each word counts once.
 
-    A stretch continues as long as the words follow each other in the same order as before. Each is compared with the
-    most recent earlier occurrence of its first words.
+    A stretch continues as long as the words follow each other in the same order as before. Each stretch is compared
+    with the most recent earlier occurrence of its first words.
     """
     plain = [keep_letters(word) for word in words]
     seen: dict[tuple[str, ...], int] = {}

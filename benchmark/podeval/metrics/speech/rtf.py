@@ -57,8 +57,8 @@ class GenerationLog:
         of the piece, each with `wall_seconds` and `audio_seconds`.
 
         Raises:
-            BadInput: it has none of these forms, a time is not a positive number, a piece took no time at all, or there
-                is more than one kind of hardware.
+            BadInput: the log has none of these forms, a time is not a positive number, a piece took no time at all, or
+                there is more than one kind of hardware.
         """
         if isinstance(source, GenerationLog):
             return source

@@ -12,9 +12,9 @@ If diarisation finds more voices than `speakers`, the most similar ones are merg
 
 Differs from the public code, which halves the distance (so does `variant="podeval"`), embeds whole segments of one
 speaker that are longer than 3 s, joined up to a length of 10 s, instead of windows (`embeddings="segments"`), measures
-the reference voices instead if there are any, and divides by zero if there is one speaker. Its encoder computes
-pyannote's x-vectors, and its diarizer is pyannote 3.0 (`--preset podeval` of a run). Segments and windows, with the
-same encoder and turns, give 0.622 and 0.573 for two Kokoro voices, and 0.046 and 0.033 for espeak-ng.
+the reference voices instead if there are any, and divides by zero if there is one speaker. The encoder of that code
+computes pyannote's x-vectors, and its diarizer is pyannote 3.0 (`--preset podeval` of a run). Segments and windows,
+with the same encoder and turns, give 0.622 and 0.573 for two Kokoro voices, and 0.046 and 0.033 for espeak-ng.
 """
 
 from itertools import combinations
