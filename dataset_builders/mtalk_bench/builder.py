@@ -107,9 +107,9 @@ class MTalkBench(Builder):
             "is the first number of a dialogue, in the paper's order. A dialogue's capability is taken from the arena "
             f"prompt of its first turn, according to taxonomy.json {TAXONOMY.version}, which lists the 42 prompts in "
             "the authors' repository and reproduces the counts of the paper's Table 7, except for an error in it "
-            "(below). Tags in parentheses are separated from the words of paralinguistic and ambient turns. No full commit id "
-            "of the source was available when this was written (the newest on its card begins with 5ea10b2), so each "
-            "build names its commit."
+            "(below). Tags in parentheses are separated from the words of paralinguistic and ambient turns. No full "
+            "commit id of the source was available when this was written (the newest on its card begins with 5ea10b2), "
+            "so each build names its commit."
         ),
         responsible_use=ResponsibleUse(
             use_cases=(

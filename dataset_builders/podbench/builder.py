@@ -127,8 +127,8 @@ class PodBench(Builder):
             "named no revision and contained no rows. The first build pins the newest commit: podeval-build.json names "
             "it, and later builds in that folder use it.",
             "The published code contains only two keys of meta, content and dims, and only one dimension, 脚本结构. "
-            "The other names that podeval reads (facts.json) are plain names for the same things; they have not been seen "
-            "in the data yet.",
+            "The other names that podeval reads (facts.json) are plain names for the same things; they have not been "
+            "seen in the data yet.",
             "The paper and the authors' README name eight dimensions each, of which six are the same. Core Intent and "
             "Specific Expression are the paper's, and Podcast Type and Delivery Style the README's. They are kept "
             "separate.",
