@@ -141,7 +141,7 @@ class Metric:
 
     @property
     def emoji(self) -> str:
-        """The emoji of its Space: that of its dimension's group."""
+        """The emoji of the metric's Space, which is the emoji of its dimension's group."""
         return DIMENSION_GROUPS[self.dimension.partition(".")[0]]
 
     def title_of(self, key: Key) -> str:
