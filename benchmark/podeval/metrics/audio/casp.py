@@ -66,7 +66,8 @@ NO_MUSIC = -60.0
     intended_use="Ranking how well systems choose music and effects for speech.",
     limitations=(
         "The model learned what fits together from the podcasts it was trained on, mostly English talk: the "
-        "conventions of other genres and cultures are outside its data. It needs the reference profile's weights."
+        "conventions of other genres and cultures are outside its data. The metric needs the reference "
+        "profile's weights."
     ),
 )
 def casp(recording: Recording, *, variant: Literal["default", "podeval"] = "default") -> Score:

@@ -101,7 +101,7 @@ Meter = Callable[[Span], float]
     intended_use="Checking whether speech can be understood over the music in a mix.",
     limitations=(
         "The mix is split by a separator, and any residue of the voice in the music counts as music: see "
-        "docs/smr-accuracy.md. It does not apply to foreground music without speech."
+        "docs/smr-accuracy.md. The metric does not apply to foreground music without speech."
     ),
 )
 def smr(recording: Recording, *, variant: Literal["standard", "podeval"] = "standard") -> Score:

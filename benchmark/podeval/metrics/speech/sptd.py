@@ -127,7 +127,7 @@ def _expected_speakers(speakers: int, script: Script | None) -> int:
         raise BadInput(f"speakers must be 2 or more, or 0 if their number is not given, not {speakers}")
     if script and speakers and speakers != len(script.speakers):
         raise BadInput(
-            f"speakers={speakers} was given, but the script has {len(script.speakers)} speakers; leave out speakers"
+            f"speakers={speakers} was given, but the script has {len(script.speakers)} speakers; give only the script"
         )
     return speakers or (len(script.speakers) if script else 0)
 
