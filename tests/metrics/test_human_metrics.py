@@ -103,7 +103,7 @@ def test_a_questionnaire_counts_marks_reasons_and_no_music_where_there_is_none()
         (human_records.read_votes, [{"first": "a"}], "lacks second and outcome"),
         (human_records.read_votes, "{broken", "line 1 contains no vote"),
         (human_records.read_votes, "no/such/file", "cannot read the votes"),
-        (human_records.read_votes, [], "there is no vote"),
+        (human_records.read_votes, [], "the source contains no votes"),
         (human_records.read_votes, [3], "is not an object"),
         (
             human_records.read_marks,

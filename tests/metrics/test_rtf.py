@@ -81,7 +81,7 @@ def test_no_audio_is_the_system_s_fault() -> None:
         ({"wall_seconds": -1, "audio_seconds": 1}, "needs wall_seconds in seconds, not -1"),
         ('{"wall_seconds": NaN, "audio_seconds": 1}', "needs wall_seconds in seconds, not nan"),
         ({"wall_seconds": True, "audio_seconds": 1}, "not True"),
-        ([{**PIECES[0], "hardware": "A"}, {**PIECES[1], "hardware": "B"}], "lists A and B"),
+        ([{**PIECES[0], "hardware": "A"}, {**PIECES[1], "hardware": "B"}], "several kinds of hardware .A, B."),
     ],
 )
 def test_what_is_no_log_is_refused_with_a_sentence(log: Any, reason: str) -> None:

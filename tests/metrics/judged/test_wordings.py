@@ -93,13 +93,13 @@ def test_line_ends_and_marks_of_encodings_are_no_wording(tmp_path: Path, form: s
 )
 def test_a_bad_file_is_refused_by_its_name(tmp_path: Path, name: str, text: str | bytes, sentence: str) -> None:
     (tmp_path / name).write_bytes(text if isinstance(text, bytes) else text.encode())
-    with pytest.raises(BadInput, match=f"(?s){name}.*{sentence}" if "belongs to no" not in sentence else sentence):
+    with pytest.raises(BadInput, match=f"(?s){name}.*{sentence}" if "is not named after" not in sentence else sentence):
         prompts.read_wordings(tmp_path)
 
 
 def test_a_folder_that_is_none_or_empty_is_refused(tmp_path: Path) -> None:
     for folder, sentence in ((tmp_path / "no", "is not a folder"), (tmp_path, "contains no prompts")):
-        with pytest.raises(BadInput, match=f"{sentence}; `podeval judge prompts"):
+        with pytest.raises(BadInput, match=f"{sentence}; run `podeval judge prompts"):
             prompts.read_wordings(folder)
 
 
