@@ -311,6 +311,6 @@ def test_a_guess_that_does_not_fit_is_refused_by_a_sentence(tmp_path: Path) -> N
         "input_tokens cannot be read in 2 of 3 rows",
     ]
     assert 'row-2: "long" is not a number of tokens' in sentences[1]
-    assert "the breakdown by input length leaves these rows out" in sentences[1]
+    assert "the breakdown by input length omits them" in sentences[1]
     assert sentences[1] in (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
     assert read_lock(tmp_path / "out")["notes"] == sentences

@@ -80,16 +80,12 @@ class Battles:
         columns = {"first": first, "second": second, "voter": voter, "slight": slight, **(covariates or {})}
         for name, column in columns.items():
             if column is not None and len(column) != n:
-                raise BadInput(
-                    f"there are {n} outcomes, but {len(column)} entries of {name}; give one entry per battle"
-                )
+                raise BadInput(f"there are {n} outcomes, but {len(column)} entries of {name}; give one per battle")
         # Outcomes as codes; skipped battles are dropped.
         ending, kinds = pandas.factorize(np.asarray(outcome, dtype=object))
         unknown = [kind for kind in kinds if kind not in (*OUTCOMES, SKIPPED)]
         if unknown or (ending < 0).any():
-            raise BadInput(
-                f"an outcome must be one of {', '.join(OUTCOMES)} and {SKIPPED}, not {(unknown or [None])[0]!r}"
-            )
+            raise BadInput(f"an outcome must be {', '.join(OUTCOMES)} or {SKIPPED}, not {(unknown or [None])[0]!r}")
         meaning = np.array([OUTCOMES.index(kind) if kind != SKIPPED else -1 for kind in kinds], dtype=np.intp)
         result = meaning[ending] if n else np.zeros(0, dtype=np.intp)
         kept = result >= 0

@@ -297,11 +297,7 @@ def fetch_ratings(name: str, into: Path, web: Web, most_bytes: int) -> Path:
     """
     layout = LAYOUTS.get(name)
     if layout is None or not layout.archive:
-        why = (
-            f"the ratings {name} can only be fetched by hand: {layout.where}"
-            if layout
-            else f"there are no ratings {name!r}"
-        )
+        why = f"{name} can only be fetched by hand: {layout.where}" if layout else f"there are no ratings {name!r}"
         raise BadInput(f"{why}; choose {', '.join(one.name for one in LAYOUTS.values() if one.archive)}")
     archive = web.save(layout.archive, into / PurePosixPath(layout.archive).name, most_bytes)
     try:
