@@ -299,7 +299,7 @@ def test_agreement_with_people_is_with_their_mean() -> None:
     # Nine of ten pairs are in the same order.
     assert found.figures["pairwise accuracy"].value == pytest.approx(0.9)
     assert (found.items, found.raters) == (5, 2)
-    assert "Krippendorff alpha, people only" in found.figures
+    assert "Krippendorff alpha, people alone" in found.figures
 
 
 def test_too_few_common_items_are_a_sentence_with_names() -> None:

@@ -125,7 +125,7 @@ def compute_agreement(scores: Mapping[str, float], marks: Sequence[Mark]) -> Agr
     alpha = partial(agreement.krippendorff_alpha, level="interval")
     figures["Krippendorff alpha, with the judge as one of the raters"] = alpha([judged, *table])
     if len(raters) > 1:
-        figures["Krippendorff alpha, people only"] = alpha(table)
+        figures["Krippendorff alpha, people alone"] = alpha(table)
     return Agreement(figures, len(items), len(raters))
 
 
