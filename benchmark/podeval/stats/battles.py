@@ -80,7 +80,7 @@ class Battles:
         columns = {"first": first, "second": second, "voter": voter, "slight": slight, **(covariates or {})}
         for name, column in columns.items():
             if column is not None and len(column) != n:
-                raise BadInput(f"there are {n} outcomes and {len(column)} entries of {name}; give one entry per battle")
+                raise BadInput(f"there are {n} outcomes, but {len(column)} entries of {name}; give one per battle")
         # Outcomes as codes; skipped battles are dropped.
         ending, kinds = pandas.factorize(np.asarray(outcome, dtype=object))
         unknown = [kind for kind in kinds if kind not in (*OUTCOMES, SKIPPED)]

@@ -21,9 +21,9 @@ unless it was requested. Up to 1.2, `clipped` counted smooth peaks of speech wit
 quantisation, silence at an end hid the cut-off word before it and diluted the rates, and PLCMOS rated the whole
 recording.
 
-The notes list music with its times; it is a fault only if `music="unasked"` states that there should be none. MP3 and
-other codecs smear faults: most clipping of half a second is still found (docs/defects-study.md), but shorter stretches
-are not.
+The notes list music with its times; music is a fault only if `music="unasked"` states that there should be none. MP3
+and other codecs smear faults: most clipping of half a second is still found (docs/defects-study.md), but shorter
+stretches are not.
 
 Source: podeval's own; PLCMOS by Diener et al., "PLCMOS: a data-driven non-intrusive metric for the evaluation of packet
 loss concealment algorithms", Interspeech 2023, package `speechmos` 0.0.1.1.
@@ -243,7 +243,8 @@ def _list_loops(recording: Recording, script: Script | None) -> list[TimedDefect
     if loops and script is not None:
         loops = [(span, lag) for span, lag in loops if not _is_written_twice(recording, script, span, lag)]
     return [
-        TimedDefect("loop", *_edges(span), heard=f"heard {lag:.2f} s before", severity="high") for span, lag in loops
+        TimedDefect("loop", *_edges(span), heard=f"repeats what was heard {lag:.2f} s earlier", severity="high")
+        for span, lag in loops
     ]
 
 
