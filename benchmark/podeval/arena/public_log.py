@@ -125,7 +125,9 @@ class PublicLog:
                 try:
                     text = self._log.read(path, head).decode()
                 except UnicodeDecodeError as error:
-                    raise BadInput(f"{self._repo}/{path} is damaged ({error}); remove it from the repo") from None
+                    raise BadInput(
+                        f"{self._repo}/{path} is damaged ({error}); remove this file from the repo"
+                    ) from None
                 records = list(read_lines(text, f"{self._repo}/{path}"))
                 done = done + self._database.write(partial(self._take_in, path, records, head))
         return done
