@@ -49,7 +49,7 @@ CASES = [
     ("loudness", "silence.wav", 1, "digital silence from beginning to end; check how it was exported"),
     ("loudness", "nan.wav", 1, "samples that are not numbers (NaN or infinity); export it again"),
     ("loudness", "blip.wav", 1, "lasts 0.05 s; at least 0.4 s are needed"),
-    ("loudness", "seven.wav", 1, "no channel weights for 7 channels; downmix to stereo or 5.1 first"),
+    ("loudness", "seven.wav", 1, "for 7 channels; downmix the recording to stereo or 5.1 first"),
     ("loudness", "telephone.wav", 0, None),
     ("loudness", "studio.wav", 0, None),
     ("loudness", f"./{AWKWARD}", 0, None),

@@ -43,8 +43,8 @@ class PinnedFile(FactSheet):
         """
         if (actual := compute_content_revision(self.file)) != self.revision:
             raise PodevalError(
-                f"the data file {self.file} is {actual[:19]}…, but its benchmark pins {self.revision[:19]}…; reinstall "
-                "podeval, or pin the new revision if you changed the data on purpose"
+                f"the data file {self.file} has the hash {actual[:19]}…, but its benchmark pins {self.revision[:19]}…; "
+                "reinstall podeval, or pin the new revision if you changed the data on purpose"
             )
         return _read_data(self.file)
 
