@@ -131,11 +131,11 @@ def test_upsampling_is_done_where_it_is_asked_for(podeval: Podeval, files: Path)
         (("measure", "wer", "good.wav"), "wer needs the words that should be spoken: add --text FILE"),
         (
             ("measure", "loudness", "good.wav", "--text", "text.wav"),
-            "has nothing to compare with; leave out --text and --reference",
+            "does not use a text or a reference; leave out --text and --reference",
         ),
         (
             ("measure", "loudness", "good.wav", "--reference", "seven.wav"),
-            "has nothing to compare with; leave out --text and --reference",
+            "does not use a text or a reference; leave out --text and --reference",
         ),
         (("measure", "loudness"), "Missing argument"),
         (
@@ -260,7 +260,7 @@ def test_a_malformed_submission_is_told_by_line_and_field(podeval: Podeval, tmp_
 def test_a_submission_that_is_not_run_is_told_what_to_do(podeval: Podeval, tmp_path: Path) -> None:
     reported = Path(__file__).parents[2] / "submissions"
     paper = next(path for path in sorted(reported.glob("*/submission.yaml")) if "kind: reported" in path.read_text())
-    assert "contains a paper's figures, which are not run" in podeval("run", paper, code=2).err
+    assert "contains a paper's figures, so there is nothing to run" in podeval("run", paper, code=2).err
     template = reported / "template.yaml"
     said = podeval("run", template, code=2)
     assert f"{template} is of kind model: queue it with `podeval submit {template}`, then `podeval worker" in said.err

@@ -92,7 +92,7 @@ def test_a_design_is_written_from_folders_whose_files_pair_by_name(
     assert Path("test.yaml").read_text() == text
     Path("some.yaml").write_text(text.replace("each: all\n", ""))
     shorter = podeval("listening", "check", "some.yaml").out
-    assert "each listener rates 2 of 4 recordings (`each: all` in the design asks for all of every item)" in shorter
+    assert "each listener rates 2 of 4 recordings (with `each: all` in the design, all of them)" in shorter
     assert "each system gets 20 marks" in shorter
     assert "add --reference FOLDER" in podeval(*new, "mushra", "aria", "basso", "--out", "m.yaml", code=2).err
     podeval(*new, "mushra", "aria", "basso", "--reference", "people", "--out", "m.yaml", code=0)
