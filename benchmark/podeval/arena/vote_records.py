@@ -98,7 +98,9 @@ class VoteRecord(_Record):
         if self.system_a == self.system_b:
             raise ValueError("a system cannot be compared with itself")
         if (self.purpose == "gold") != (self.repeats is not None):
-            raise ValueError("a gold battle, and no other battle, must name the battle that it repeats")
+            raise ValueError(
+                "a battle with the purpose gold, and only such a battle, must name the battle that it repeats"
+            )
         json.loads(self.excerpt)
         return self
 

@@ -249,8 +249,7 @@ def _read_matroska(file: BinaryIO, start: int, size: int) -> Container:
 
 
 def _find_matroska_end(file: BinaryIO, at: int, size: int) -> int | None:
-    """Return the offset at which the first Segment element after `at` ends, or at which a header that is too long would
-    end.
+    """Return the offset at which the first Segment element after `at` ends, or at which an overlong header would end.
 
     Return None for a live stream, which does not state its size.
     """

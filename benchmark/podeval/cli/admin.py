@@ -74,7 +74,7 @@ def takedown(id: Id, reason: Reason, by: By, database: Place = DEFAULT, runs: Ru
 
     with open_database(require_database(database, runs)) as opened:
         done = SubmissionModeration(Queue(opened), runs, build).take_down(id, reason, by, say)
-    print(f"{id}: {done.state}; its outputs are deleted")
+    print(f"{id}: {done.state}; its outputs were deleted")
 
 
 @admin.command("new-secret")

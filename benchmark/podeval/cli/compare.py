@@ -110,7 +110,9 @@ def describe(column: "ColumnComparison") -> str:
         "no worse": f"it is no worse{by}",
         "undecided": f"whether it became worse{by} is undecided",
     }[column.verdict]
-    return f"{sentence}: {verdict} (evidence {column.evidence:.3g} of {column.needed:.3g}){_describe_more(column)}."
+    return (
+        f"{sentence}: {verdict} (evidence {column.evidence:.3g}, {column.needed:.3g} needed){_describe_more(column)}."
+    )
 
 
 def _describe_more(column: "ColumnComparison") -> str:

@@ -1,4 +1,4 @@
-"""`podeval score`: every metric of a recording whose inputs are available, in one table."""
+"""`podeval score`: score a recording with every metric whose inputs are available, in one table."""
 
 import sys
 from collections import Counter

@@ -76,7 +76,7 @@ def make_backup(target: Path, database: str | Path, runs: Path, *, with_secret: 
 
     Raises:
         BadInput: there is no such database, or the target exists or has another extension.
-        StoreUnusable: the database is damaged or silent, or a server's tables are from another version.
+        StoreUnusable: the database is damaged or does not respond, or a server's tables are from another version.
         DiskFull: the disk is full; no backup was made.
     """
     if not target.name.endswith(_ENDINGS):

@@ -43,7 +43,7 @@ from podeval.store.tables import ArenaItem, ArenaOutput, Erasure, ListeningTest,
 
 @dataclass(frozen=True)
 class Restored:
-    """The backup, the number of people who stay forgotten, the result of `settle`, and the folder of replaced files."""
+    """The backup, the number of people erased again, the result of `settle`, and the folder of the replaced files."""
 
     backup: BackupManifest
     forgotten: int
@@ -101,7 +101,7 @@ def restore(
 
 
 def _unpack(path: Path, folder: Path, existing: set[str]) -> BackupManifest:
-    """Unpack a backup without runs that exist already into an empty folder, and compare it with its manifest."""
+    """Unpack a backup into an empty folder and compare it with its manifest; refuse runs that already exist."""
     try:
         with tarfile.open(path) as tar:
             members = tar.getmembers()
