@@ -177,7 +177,7 @@ def measure(entry: OutputEntry) -> dict[str, Any]:
     """Return the measured columns of an output: length, loudness and content hash of its audio.
 
     Raises:
-        BadInput: the file is not audio, or a turn lies outside the recording.
+        BadInput: the file is not audio, or a turn is outside the recording.
     """
     from podeval.audio import loudness
     from podeval.audio.decode import decode, hash_file

@@ -504,7 +504,7 @@ def get_oversampling(rate: int) -> int:
 def _interpolator(factor: int) -> NDArray[np.float32]:
     """Return the interpolator by phase, shape (factor - 1, 2 * _REACH).
 
-    Row p interpolates the point that lies (p + 1) / factor of a sample ahead.
+    Row p interpolates the point that is (p + 1) / factor of a sample ahead.
     """
     fractions = np.arange(1, factor) / factor
     distance = fractions[:, None] - np.arange(1 - _REACH, _REACH + 1)

@@ -249,9 +249,9 @@ def audit(
 ) -> None:
     """Audit judges from their records: order, position and length bias, consistency, parsing, agreement with people.
 
-    A judge is unfit for publication while the lower 95 % bound of its agreement between orders is at or below one half
-    (over at least 50 pairs without ties; a judge that was never asked to compare does not need them), or while it is
-    declared a trial model. The exit code is 1 if any judge is unfit. Each folder is audited separately; two judges, or
+    A judge is unfit for publication if it is declared a trial model or has no usable answer. A judge that was asked to
+    compare is also unfit unless the lower 95 % bound of its agreement between orders is above one half, over at least
+    50 pairs without ties. The exit code is 1 if any judge is unfit. Each folder is audited separately; two judges, or
     one judge in two folders (to show drift), are compared on the questions that both answered.
 
     With --probe, ask a judge one question about a text and one about a recording, and print the working features and

@@ -106,7 +106,7 @@ def agreement(
 
     if not ratings and not is_there(resolve_database(database, runs)):
         raise BadInput(
-            f"there are no ratings: give --ratings FILE, or a --database with votes or listening tests, because "
+            "there are no ratings: give --ratings FILE, or a --database with votes or listening tests, because "
             f"{resolve_database(database, runs)} does not exist (--published shows the papers' figures)"
         )
     if values or audio:
