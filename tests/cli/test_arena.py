@@ -136,7 +136,7 @@ def test_an_alarm_is_no_success(podeval: Podeval, database: Path) -> None:
         (("status", "--database", "absent.db"), "arena add"),
         (("ratings",), "no votes"),
         (("erase",), "--name, --identity and --pseudonym"),
-        (("add", "absent.yaml", "--controls"), "leave out the other options"),
+        (("add", "absent.yaml", "--controls"), "so leave them out"),
         (("import", "absent"), "cannot read absent"),
         (("add", "absent.yaml"), "absent.yaml cannot be read"),
     ],

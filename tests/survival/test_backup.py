@@ -229,7 +229,7 @@ def test_recordings_of_the_arena_play_where_they_are_restored(
             output.audio = str(path)
         session.get_one(ArenaItem, "i0").turns = [{"text": "Why?", "audio": str(tmp_path / "gone.wav")}]
     backups.make_backup(tmp_path / "backup.tar", database_place, runs)
-    assert f"no longer exists and so is not in the backup: {tmp_path / 'gone.wav'}" in caplog.text
+    assert f"no longer exists, so it is not in the backup: {tmp_path / 'gone.wav'}" in caplog.text
     shutil.rmtree(outside.parent)
     there = tmp_path / "there"
     restore(tmp_path / "backup.tar", there / "podeval.db", there)

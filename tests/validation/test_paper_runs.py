@@ -98,7 +98,7 @@ def test_a_run_of_no_paper_has_nothing_beside_it(measured: Callable[..., list[Ru
     assert measured("my_tts") == []
     result = CliRunner().invoke(app, ["report", "papers", "--runs", str(tmp_path / "runs")])
     assert (result.exit_code, result.stdout) == (1, "")
-    assert "has the name of a system with figures in a paper" in result.stderr
+    assert "is named like a system in a paper" in result.stderr
     with pytest.raises(BadInput, match="there are no runs in"):
         compare_with_print(tmp_path / "nowhere")
 

@@ -325,7 +325,7 @@ def measure_rest(file: BinaryIO, at: int, end: int, container: str, path: object
             return 0
         if other is not None:
             raise BadAudio(
-                f"{str(path)!r} consists of two joined files ({container} up to byte {last}, then {other}): "
+                f"{str(path)!r} consists of two joined files, {container} up to byte {last} and then {other}: "
                 "convert both to FLAC or WAV, join their audio, and use the joined file."
             )
     return 0 if len(rest) <= _MOST_PADDING and not rest.strip(b"\0") else end - at

@@ -164,7 +164,7 @@ def _check_schema(file: Path) -> None:
             wrong = sorted(name for _, name, *_ in _read_schema(opened) ^ _read_schema(made))
     if wrong:
         raise StoreUnusable(
-            f"the tables of the backup's database are not those of its version (in {wrong[0]}); use another backup"
+            f"the schema of the backup's database differs from that of its version (in {wrong[0]}); use another backup"
         )
 
 

@@ -299,7 +299,7 @@ def test_battles_are_limited_sampled_and_capped(priced: Callable[..., PricedJudg
     assert re.search(r"Raven over Lark 0\.5 \[\S+, \S+\] with 2, about ±\S+ with all", said.stderr)
     assert len(run("judge", "battles", *files, *judge.options, "--limit", "2").stdout.splitlines()) == 2
     for wrong in (["--per-dimension", "5"], ["--pairing", "mtalk", "--limit", "5"], ["--pairing", "mtalk", "--pilot"]):
-        with pytest.raises(BadInput, match="--per-dimension is for --pairing mtalk"):
+        with pytest.raises(BadInput, match="--per-dimension needs --pairing mtalk"):
             run("judge", "battles", *files, *judge.options, *wrong)
     capped = run(
         "judge",
