@@ -208,7 +208,7 @@ def _energies(weighted: Floats, rate: int) -> Floats:
 def _cell_edges(cells: int, rate: int) -> NDArray[np.int64]:
     """Return the first frame of each of `cells` cells, and the end of the last.
 
-    The pattern repeats every second at any rate.
+    The pattern repeats every second at any sample rate.
     """
     return (np.arange(cells + 1) * rate + _CELLS_PER_SECOND // 2) // _CELLS_PER_SECOND
 

@@ -294,7 +294,7 @@ def take_in(
     database: Place = DEFAULT,
     runs: Runs = RUNS,
 ) -> None:
-    """Import a file of the public log, or a battle log from elsewhere, completely or not at all; existing data stays.
+    """Import a file of the public log, or another battle log, completely or not at all; existing data is kept.
 
     Example: podeval arena import battles.jsonl
     """

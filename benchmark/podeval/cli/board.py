@@ -163,7 +163,7 @@ def open_board(runs: Path, host: str, port: int, database: str = "") -> None:
 
 
 def require_board(host: str, port: int) -> None:
-    """If the board cannot be served, fail before long work rather than after it.
+    """Raise an error if the board cannot be served, so that this is known before long work starts.
 
     Raises:
         BadInput: gradio is not installed, or the address cannot be bound.

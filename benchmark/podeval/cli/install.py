@@ -285,7 +285,7 @@ def _describe_cell(judged: bool, reasons: list[str], remedies: dict[str, dict[st
 
 
 def describe_remedies(remedies: dict[str, dict[str, None]]) -> Iterator[str]:
-    """Describe how to get missing parts: a line for each command that helps, or for each reason why no command helps.
+    """Describe how to get missing parts: one line for each useful command, and for each reason why no command helps.
 
     Args:
         remedies: commands, or reasons where no command helps, each with the parts that it concerns.

@@ -1,4 +1,4 @@
-"""The trustworthiness of numbers: `podeval report agreement`, `papers` and `certificate`."""
+"""Check how trustworthy numbers are: `podeval report agreement`, `papers` and `certificate`."""
 
 import sys
 from collections import defaultdict
