@@ -101,11 +101,13 @@ def test_a_clip_that_ends_after_the_recording_is_cut_short_and_one_that_begins_t
     whole, _ = soundfile.read("show.wav", dtype="int16")
     soundfile.write("short.wav", whole[: 12 * RATE], RATE)
     said = podeval("data", "segments", "show.txt", "--audio", "short.wav", "--clips-out", "clips", code=0)
-    assert "cut short at the end of short.wav: clip 1, 2" in said.err
+    assert "these clips are cut short at the end of short.wav: 1, 2" in said.err
     assert soundfile.info("clips/dialog_2_Ben-Ann_Eve_9.00-19.00.wav").frames == 3 * RATE
     soundfile.write("shorter.wav", whole[: 8 * RATE], RATE)
     said = podeval("data", "segments", "show.txt", "--audio", "shorter.wav", "--clips-out", "none", code=2)
-    assert "clip 2 begins at 9.00 s, but shorter.wav lasts 8.00 s; does the transcript belong to this" in said.err
+    assert (
+        "clip 2 begins at 9.00 s, but shorter.wav lasts 8.00 s; check that the transcript belongs to this" in said.err
+    )
     assert not Path("none").exists()
 
 
