@@ -211,7 +211,7 @@ def test_unknown_tests_and_forms_are_sentences(podeval: Any, place: Path) -> Non
     assert "no listening test 'nope'" in podeval("listening", "results", "nope", "--database", place).err
     said = podeval("listening", "export", "small", "--database", place, "--form", "xml").err
     assert "jsonl, csv, parquet or webmushra" in said
-    assert "written to a file" in podeval("listening", "export", "small", "--database", place, "--form", "parquet").err
+    assert "needs a file" in podeval("listening", "export", "small", "--database", place, "--form", "parquet").err
 
 
 def test_a_tidy_table_is_one_row_a_mark_as_csv_and_as_parquet(podeval: Any, place: Path, tmp_path: Path) -> None:

@@ -298,12 +298,12 @@ def test_a_damaged_backup_is_told_by_file_and_changes_nothing(
 @pytest.mark.parametrize(
     ("hostile", "says"),
     [
-        ({"name": "../../escaped"}, "points outside"),
-        ({"name": "/tmp/escaped"}, "points outside"),
-        ({"name": "runs/../../escaped"}, "points outside"),
-        ({"name": "runs/podeval.db"}, "points outside"),
-        ({"name": "runs/.backups.jsonl"}, "points outside"),
-        ({"name": "etc/passwd"}, "points outside"),
+        ({"name": "../../escaped"}, "does not belong in"),
+        ({"name": "/tmp/escaped"}, "does not belong in"),
+        ({"name": "runs/../../escaped"}, "does not belong in"),
+        ({"name": "runs/podeval.db"}, "does not belong in"),
+        ({"name": "runs/.backups.jsonl"}, "does not belong in"),
+        ({"name": "etc/passwd"}, "does not belong in"),
         ({"name": "runs/x", "type": tarfile.SYMTYPE, "linkname": "/etc"}, "links, devices"),
         ({"name": "runs/x", "type": tarfile.LNKTYPE, "linkname": "database.sqlite"}, "links, devices"),
         ({"name": "runs/x", "type": tarfile.CHRTYPE}, "links, devices"),

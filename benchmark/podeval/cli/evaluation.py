@@ -353,7 +353,7 @@ def _open_server(options: OwnOptions, track: str) -> "OwnMaker[Product]":
     if api not in apis:
         raise BadInput(f"the API {api} does not support the track {track}; use --api {' or '.join(apis)}")
     if not options.model:
-        raise BadInput(f"specify the model on {options.server} with --model")
+        raise BadInput(f"name the model on {options.server} with --model")
     options = _add_sampling(options, api)
     connection = ServerConnection(
         options.server, timeout=options.timeout, pace=RequestPace(options.per_minute, at_once=options.at_once)

@@ -109,9 +109,7 @@ def _unpack(path: Path, folder: Path, existing: set[str]) -> BackupManifest:
             if len(names) < len(members) or not all(member.isreg() and not member.issparse() for member in members):
                 raise BadInput(f"{path} contains links, devices, folders or a duplicate name; use another backup")
             if outside := [name for name in names if not backup.is_of_backup(name)]:
-                raise BadInput(
-                    f"{path} contains {outside[0]!r}, which is outside the folders of a backup; use another backup"
-                )
+                raise BadInput(f"{path} contains {outside[0]!r}, which does not belong in a backup; use another backup")
             if blocking := sorted(existing & {name.split("/")[1] for name in names if "/" in name}):
                 raise BadInput(
                     f"the folder of runs already contains {blocking[0]}; choose another folder, or use --force"
