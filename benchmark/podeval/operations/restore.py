@@ -127,7 +127,7 @@ def _unpack(path: Path, folder: Path, existing: set[str]) -> BackupManifest:
         ) from None
     digests = {name: hash_file(folder / name) for name in names - {MANIFEST}}
     if wrong := sorted({name for name, _ in digests.items() ^ manifest.files.items()}):
-        raise BadInput(f"{path} has changed since it was made (in {', '.join(wrong[:3])}); use another backup")
+        raise BadInput(f"{path} has changed since it was made, in {', '.join(wrong[:3])}; use another backup")
     return manifest
 
 
