@@ -86,7 +86,7 @@ def test_options_of_a_server_need_one(options: dict[str, Any], words: str) -> No
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"clone": True}, r"--clone cannot be used with the API chat \(write\)"),
+        ({"clone": True}, r"--clone cannot be used with the API chat on the track write"),
         ({"server_kind": "elevenlabs"}, "--server-kind elevenlabs can only speak, not write or answer"),
         ({"field": ("messages=[]",)}, "--field messages is set by podeval"),
         ({"api": "speech"}, "the API speech does not support the track write; use --api chat"),
