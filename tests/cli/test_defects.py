@@ -80,7 +80,10 @@ def test_what_could_not_be_listened_to_is_said_and_the_rest_is_listed(podeval: P
     script = broken.parent / "script.json"
     script.write_text(json.dumps([{"speaker": who, "text": "good morning to you"} for who in "AB"]))
     said = podeval("score", "--defects", broken, "--text", script, code=1)
-    assert "speaker_attribution could not run: less than half of the script's words were recognised" in said.err
+    assert (
+        "the metric speaker_attribution could not be computed: less than half of the script's words were recognised"
+        in said.err
+    )
     assert "omitted" in said.out
     assert podeval("score", "--defects", broken.parent / "nowhere.wav").code == 2
 

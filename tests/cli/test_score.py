@@ -39,7 +39,8 @@ def test_labels_that_are_empty_say_why(podeval: Podeval, recordings: Path, tmp_p
         "score", recordings / "one.wav", "--metrics", "loudness", "--labels", tmp_path / "labels.txt", code=0
     )
     assert (
-        "labels.txt, which is empty: there are no turns and no defects to write, try it without --metrics" in said.err
+        "labels.txt, which is empty: there are no turns or defects to write; run the command without --metrics"
+        in said.err
     )
 
 

@@ -199,7 +199,7 @@ def test_the_items_that_show_a_size_are_counted(written: Write) -> None:
         for size in (0.1, 0.005)
     )
     assert few < 8 < many
-    assert f"about {few} items like these show that it is worse by 0.1" in run_command(*command, "wer=0.1")
+    assert f"about {few} items like these would show that it is worse by 0.1" in run_command(*command, "wer=0.1")
     assert "--detect takes METRIC=SIZE" in refuse_command("compare", a, b, "--detect", "wer")
 
 

@@ -62,7 +62,7 @@ def test_a_worker_runs_jobs_by_its_options_and_by_the_environment(
     monkeypatch.setattr("podeval.submissions.hub_generation.OnTheHub.pause", 0.05)
     places = ("--database", store, "--runs", tmp_path / "board", "--work", tmp_path / "work")
     out = said("worker", "--once", *trusted(), *places, *options)
-    assert "a job costs at most 7.50 USD on h200; 0.00 of 20.00 USD are spent" in out
+    assert "a job costs at most 7.50 USD on h200; 0.00 of 20.00 USD have been spent" in out
     assert f"{row.id}: published" in out
     (spec,) = hub_jobs.specs
     assert (spec["dockerImage"], spec["flavor"], spec["timeoutSeconds"]) == (IMAGE, "h200", 5_400)
@@ -98,7 +98,7 @@ def test_what_a_submission_costs_at_most_is_said_before(tiny: ModuleType, hub_jo
     document.write_text(yaml.safe_dump(tiny.document("singer")))
     store = ("--database", tmp_path / "store.db")
     out = said("submit", document, "--estimate", "--image", IMAGE, "--timeout", "2h", *store)
-    assert "Singer: at most 3.00 USD, as 1 jobs on a10g-large" in out
+    assert "Singer: at most 3.00 USD for 1 jobs on a10g-large" in out
     assert "ten/demo: at most 3.00 USD (120 minutes)" in out
     assert "by all submissions: 0.00 USD" in out
     assert hub_jobs.specs == []

@@ -201,7 +201,7 @@ def test_a_restore_that_finds_no_room_leaves_what_was_there(
     small_arena(str(target)).close()
     before = target.read_bytes()
     small_disk.fill(200_000)
-    with pytest.raises(DiskFull, match="nothing was changed: free some space and restore again"):
+    with pytest.raises(DiskFull, match="nothing was changed; free some space and restore again"):
         restore(tmp_path / "backup.tar", target, small_disk.folder / "runs", force=True)
     assert target.read_bytes() == before
     small_disk.free()

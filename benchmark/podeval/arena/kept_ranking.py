@@ -1,4 +1,4 @@
-"""Keep the last ranking of an arena on disk, so that a restarted site can show this ranking until the next is computed.
+"""Keep the last ranking of an arena on disk, so that a restarted site can show it until a new one is computed.
 
 Each database has one file in the user's cache folder: an archive of NumPy arrays, without pickles; the data that is not
 an array is stored as JSON text in one of them. A file is ignored if the newest vote in its ranking no longer exists in

@@ -1,8 +1,8 @@
 """Choose which two systems meet next, on which item, and on which side each is shown.
 
 `closest`: among the pairs with the closest ratings, the pair that has been compared least often comes first. New
-systems take part in at most half of the battles: often enough to have ratings soon, while listeners still hear the
-other systems. A new system first meets the opponents that it shares the fewest votes with. The voter and the number of
+systems take part in at most half of the battles: often enough to get ratings soon, while listeners still hear the
+other systems. A new system first meets the opponents with which it has the fewest votes. The voter and the number of
 their votes determine whether they hear a new system next, and against which opponent. A voter who skips or leaves such
 a battle gets the same pair again.
 `mtalk`: one of the three closest pairs is chosen, as in MTalk-Bench. Sides are random. All other choices follow from

@@ -287,7 +287,7 @@ class Rankings:
                 if self._cost > self._quick:
                     write_ranking(find_file(self._arena.database.name), ranking)
         except (PodevalError, OSError) as error:
-            _LOG.warning("the ranking was not computed or not saved: %s", error)
+            _LOG.warning("the ranking could not be computed or saved: %s", error)
             self._error = error
         finally:
             # The first measured time includes loading libraries, so it does not predict later times.

@@ -143,11 +143,11 @@ def compute_standings_by_dimension(
     """
     if len(dimensions) != len(battles):
         raise BadInput(
-            f"{len(battles)} battles came with {len(dimensions)} dimensions; give one dimension for each battle"
+            f"there are {len(battles)} battles but {len(dimensions)} dimensions; give one dimension for each battle"
         )
     labels = np.asarray(dimensions, dtype=object)
     if POOLED in set(dimensions):
-        raise BadInput(f"a dimension cannot be called {POOLED!r}; that is the name of the rating over all dimensions")
+        raise BadInput(f"a dimension cannot be called {POOLED!r}, which is the name of the rating over all dimensions")
     by_dimension = {POOLED: compute_standings(battles, position=position)}
     for dimension in sorted(set(dimensions)):
         part = battles.only(np.asarray(labels == dimension, dtype=bool))
@@ -253,7 +253,7 @@ class VoteReader:
 
 
 def read_later_votes(session: Session, kinds: Sequence[Any], first: int | None) -> list[NDArray[Any]]:
-    """Return the columns of the votes from a given number on, or of all votes.
+    """Return the columns of all votes, or of the votes from a given number on.
 
     Battles and votes are read one after the other, because a join in the database takes longer.
 
