@@ -1,8 +1,9 @@
-"""Keep the last ranking of an arena on disk, so that a restarted site can show it until a new one is computed.
+"""Keep the last ranking of an arena and its votes on disk, so that a restarted site can show this ranking until the
+next is computed, and does not have to read every vote from the database.
 
-Each database has one file in the user's cache folder: an archive of NumPy arrays, without pickles; the data that is not
-an array is stored as JSON text in one of them. A file is ignored if the newest vote in its ranking no longer exists in
-the database.
+For each database, the user's cache folder contains two files. Each is an archive of NumPy arrays, without pickles; the
+data that is not an array is stored as JSON text in one of them. A file is ignored if its newest vote no longer exists
+in the database.
 """
 
 import hashlib
@@ -27,7 +28,7 @@ _ARRAY = "array"
 
 
 def find_file(database: str) -> Path:
-    """Return the path of a database's file.
+    """Return the path of the file with a database's ranking.
 
     Args:
         database: the name of the database.
@@ -35,10 +36,8 @@ def find_file(database: str) -> Path:
     return find_user_folder() / "rankings" / f"{hashlib.sha256(database.encode()).hexdigest()[:32]}.npz"
 
 
-def write_ranking(file: Path, ranking: Any) -> None:
-    """Write a ranking, a dataclass that may contain dataclasses, dictionaries, tuples, lists, arrays, times and plain
-    values.
-    """
+def write_kept(file: Path, kept: Any) -> None:
+    """Write a dataclass that may contain dataclasses, dictionaries, tuples, lists, arrays, times and plain values."""
     arrays: list[Any] = []
 
     def replace(value: Any) -> Any:
@@ -47,7 +46,7 @@ def write_ranking(file: Path, ranking: Any) -> None:
         arrays.append(value)
         return {_ARRAY: len(arrays) - 1}
 
-    content = json.dumps(asdict(ranking), default=replace).encode()
+    content = json.dumps(asdict(kept), default=replace).encode()
     buffer = io.BytesIO()
     numbered = {f"{_ARRAY}{number}": array for number, array in enumerate(arrays)}
     np.savez(buffer, content=np.frombuffer(content, dtype=np.uint8), **numbered)
@@ -55,7 +54,7 @@ def write_ranking(file: Path, ranking: Any) -> None:
     write_whole(file, buffer.getvalue())
 
 
-def read_ranking(file: Path, kind: type[Kept]) -> Kept | None:
+def read_kept(file: Path, kind: type[Kept]) -> Kept | None:
     """Return the ranking in a file; None if the file does not exist or cannot be read by this version.
 
     Args:

@@ -319,12 +319,12 @@ def _take_snapshot(session: Session) -> _Snapshot:
     )
     items: dict[_Kind, dict[str, set[str]]] = {}
     closed = read_closed_dimensions(session)
-    for dimension, benchmark, item, system in session.execute(rows):
+    for dimension, benchmark, item, system in session.execute(rows).all():
         for protocol in list_protocols(benchmark) if dimension not in closed else ():
             items.setdefault((protocol, dimension), {}).setdefault(item, set()).add(system)
     # Read how often each pair met, and the outcomes of the votes.
     counts: defaultdict[_Kind, dict[Pair, tuple[int, ...]]] = defaultdict(dict)
-    for protocol, dimension, low, high, *numbers in session.execute(select(PAIR_COUNTS)):
+    for protocol, dimension, low, high, *numbers in session.execute(select(PAIR_COUNTS)).all():
         counts[protocol, dimension][low, high] = tuple(numbers)
     voters: defaultdict[_Kind, Counter[str]] = defaultdict(Counter)
     for protocol, dimension, system, _, count in session.execute(select(SYSTEM_COUNTS)):

@@ -7,9 +7,9 @@ and Bradley–Terry with ties and voter-clustered intervals for the ranking.
 
 import itertools
 import math
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from sqlalchemy import ClauseElement, Select, bindparam, func, select
 from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
+from podeval.arena.kept_ranking import read_kept, write_kept
 from podeval.arena.settings import EXCERPTS, PROTOCOLS
 from podeval.errors import BadInput
 from podeval.stats.battles import OUTCOMES, Battles, Elo, Tally, elo, tally
@@ -46,6 +47,12 @@ output.
 _ROWS = 100
 """Number of votes to read at a time."""
 
+_MANY = 20_000
+"""Number of votes above which they are kept on disk, because reading them takes a noticeable time."""
+
+_TEXTS = (1, 2, 3, 6, 7, 8)
+"""Positions of the columns of texts that are read: voters, outcomes, preferences, protocols, dimensions, outputs."""
+
 _RATED_NUMBERS = select(RATED_VOTES.c.number).order_by(RATED_VOTES.c.number)
 _BATTLES = select(Battle.id, Battle.protocol, Battle.dimension, Battle.output_a, Battle.output_b).where(RATED[0])
 _JUDGED = (
@@ -57,6 +64,8 @@ _JUDGED = (
 """The query for all judgements; judgements are rated unless their vote is excluded or their battle repeats another
 battle.
 """
+
+_FIRST_VOTES = select(func.min(Vote.number), Vote.voter).group_by(Vote.voter)
 
 POOLED = "pooled"
 """The name of the rating that is computed from the votes on all dimensions together."""
@@ -217,16 +226,36 @@ def make_battles(votes: pd.DataFrame, covariates: Mapping[str, Sequence[float]] 
     return Battles.of(a, b, outcome, voter, covariates, list(votes["preference"] == "slight"))
 
 
+@dataclass(frozen=True)
+class KeptVotes:
+    """The columns of the votes that were read, without names: each voter is represented by the number of their first
+    vote.
+
+    `voters` and `texts` list the values of the numbered columns, `newest` is the number of the newest vote and the id
+    of its battle, and `erasures` is the number of erasures at that time.
+    """
+
+    erasures: int
+    newest: tuple[int, str]
+    voters: list[int]
+    texts: list[list[str]]
+    columns: list[Any]
+
+
 class VoteReader:
     """Reads the rated votes (those in `build_rating_table`), by protocol, as numeric arrays; for one thread at a time.
 
     The content of a vote never changes, so each vote is read once and kept in memory; the list of rated votes is read
     every time. After an erasure, everything is read again, because a new vote may get the number of an erased vote.
-    Nothing is kept on disk, because erasures would not reach the disk.
+
+    Args:
+        file: the file in which many votes are kept for the next process; None to keep none. It contains no pseudonyms,
+            and is replaced or deleted after an erasure.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, file: Path | None = None) -> None:
         self._kept: tuple[int, list[Any], list[NDArray[Any]]] = -1, [], []
+        self._file, self._written = file, _MANY
 
     def read(self, session: Session) -> dict[str, RatedVotes]:
         """Return the rated votes by protocol.
@@ -237,9 +266,10 @@ class VoteReader:
         before, kinds, columns = self._kept
         erasures = session.scalar(select(func.count()).select_from(Erasure)) or 0
         if erasures != before:
-            voters, outcomes, preferences, protocols, dimensions, outputs = (_number_texts() for _ in range(6))
-            kinds = [int, voters, outcomes, preferences, float, float, protocols, dimensions, outputs, outputs]
-            columns = read_later_votes(session, kinds, None)
+            voters, *texts = (_NumberedTexts() for _ in range(6))
+            kinds = [int, voters, *texts[:2], float, float, *texts[2:], texts[-1]]
+            self._written = _MANY
+            columns = self._load(session, erasures, voters, texts) or read_later_votes(session, kinds, None)
         (rated,) = _read_columns(session, _RATED_NUMBERS, [int])
         missing = rated[np.isin(rated, columns[0], assume_unique=True, invert=True)]
         if len(missing):
@@ -250,6 +280,46 @@ class VoteReader:
         self._kept = erasures, kinds, columns
         counts = np.isin(columns[0], rated, assume_unique=True)
         return _divide_by_protocol(session, kinds, [column[counts] for column in columns])
+
+    def keep(self, session: Session) -> None:
+        """Write the votes that were read to the file, unless they are few or nearly all are in it.
+
+        Args:
+            session: a session with the database state in which they were read.
+
+        Raises:
+            OSError: the file cannot be written.
+        """
+        erasures, kinds, columns = self._kept
+        if self._file is None or not columns or len(columns[0]) < 1.1 * self._written:
+            return
+        numbers = {voter: number for number, voter in session.execute(_FIRST_VOTES)}
+        voters, *texts = (kinds[at] for at in _TEXTS)
+        newest = int(columns[0][-1])
+        battle = session.scalar(select(Vote.battle).where(Vote.number == newest)) or ""
+        kept = KeptVotes(erasures, (newest, battle), [numbers[voter] for voter in voters], [*map(list, texts)], columns)
+        write_kept(self._file, kept)
+        self._written = len(columns[0])
+
+    def _load(
+        self, session: Session, erasures: int, voters: dict[str, int], texts: Sequence[dict[str, int]]
+    ) -> list[NDArray[Any]] | None:
+        """Return the columns in the file, and number their voters and texts; None if it has none. A file of another
+        database, or from before an erasure, is deleted.
+        """
+        if self._file is None or (kept := read_kept(self._file, KeptVotes)) is None:
+            return None
+        number, battle = kept.newest
+        names = {first: voter for first, voter in session.execute(_FIRST_VOTES)}
+        same = session.scalar(select(Vote.battle).where(Vote.number == number)) == battle
+        if not (same and kept.erasures == erasures and names.keys() >= set(kept.voters)):
+            self._file.unlink(missing_ok=True)
+            return None
+        for known, found in zip((voters, *texts), ([names[first] for first in kept.voters], *kept.texts), strict=True):
+            for text in found:
+                known.setdefault(text, len(known))
+        self._written = len(kept.columns[0])
+        return kept.columns
 
 
 def read_later_votes(session: Session, kinds: Sequence[Any], first: int | None) -> list[NDArray[Any]]:
@@ -262,7 +332,7 @@ def read_later_votes(session: Session, kinds: Sequence[Any], first: int | None) 
         kinds: the kinds of the columns, as in `_read_columns`.
         first: the lowest number to read; None for all votes.
     """
-    ids, battles, votes = _number_texts(), _BATTLES, _JUDGED
+    ids, battles, votes = _NumberedTexts(), _BATTLES, _JUDGED
     if first is not None:
         votes = votes.where(Vote.number >= first)
         battles = battles.where(Battle.id.in_(select(Vote.battle).where(Vote.number >= first)))
@@ -313,9 +383,12 @@ def _divide_by_protocol(
     }
 
 
-def _number_texts() -> defaultdict[str, int]:
-    """Return a dictionary that numbers texts in the order in which they are looked up."""
-    return defaultdict(itertools.count().__next__)
+class _NumberedTexts(dict[str, int]):
+    """Texts, numbered in the order in which they are looked up."""
+
+    def __missing__(self, text: str) -> int:
+        self[text] = number = len(self)
+        return number
 
 
 def _read_columns(session: Session, query: ClauseElement, kinds: Sequence[Any]) -> list[NDArray[Any]]:
