@@ -233,7 +233,7 @@ def test_measuring_gives_one_metric(voice: Path) -> None:
     # A parameter of many metrics; measure's own argument of that name has no name.
     with pytest.raises(BadInput, match="loudness has no parameter 'source'"):
         podeval.measure("loudness", voice, source="mix")
-    with pytest.raises(BadInput, match="asks a judge"):
+    with pytest.raises(BadInput, match="needs a judge"):
         podeval.measure("expressive_richness", voice)
     with pytest.raises(BadInput, match="did you mean 'dnsmos'"):
         podeval.measure("dnmos", voice)

@@ -140,7 +140,7 @@ def test_a_preset_says_where_its_sampling_cannot_be_sent(capsys: pytest.CaptureF
         system = open_own_system(own, "served", "voice")
     assert system.maker.generation["extra"] == {}
     assert (
-        "the preset mtalk sets temperature, top_p for systems with a chat API; the API speech does not take these"
+        "the preset mtalk sets temperature, top_p for systems with a chat API; the API speech does not accept these"
         in capsys.readouterr().err
     )
 

@@ -153,7 +153,7 @@ def test_a_file_in_no_layout_is_refused_with_the_layouts(tmp_path: Path, content
     [
         ("a.csv", "system,item,score\nA,1,4,5\n", "line 2 has more cells than the header line"),
         ("a.csv", "system;item;score\nA;1;4,5\n", "line 2: the score '4,5' is not a number"),
-        ("a.csv", "system,item,score,score\nA,1,4,3\n", "the header line contains a name twice"),
+        ("a.csv", "system,item,score,score\nA,1,4,3\n", "the header line contains names more than once"),
         ("list", "sysa-utt1.wav,4,5\n", "the source contains no ratings"),
         ("a.jsonl", '{"index": 1, "naturalness_label": "Both bad"}', "annotations must be a list"),
     ],

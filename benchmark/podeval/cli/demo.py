@@ -201,4 +201,4 @@ def _add_to_arena(runs: Path) -> None:
             for sentence in add(opened, manifest, strict=False).left_out:
                 say(f"An output was not added to the arena: {sentence}")
     except BadInput as refusal:
-        say(f"The systems of the demo were not added to the arena: {refusal}")
+        say(f"The demo's systems were not added to the arena: {refusal}")

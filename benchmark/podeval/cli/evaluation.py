@@ -379,7 +379,7 @@ def _add_sampling(options: OwnOptions, api: str) -> OwnOptions:
     if api != "chat" and sampling:
         say(
             f"the preset {options.preset} sets {', '.join(sampling)} for systems with a chat API; "
-            f"the API {api} does not take these"
+            f"the API {api} does not accept these"
         )
         return options
     set_by_user = {assignment.partition("=")[0] for assignment in options.field}

@@ -152,7 +152,7 @@ class Metric:
 
     @property
     def misreading(self) -> str:
-        """A sentence about what must not be concluded from its values."""
+        """A sentence that says which conclusions its values do not allow."""
         return f"Do not conclude {MISREADINGS.get(self.name, UNWARNED)}"
 
     @property

@@ -54,8 +54,8 @@ CLIPS = (
     "(clips of PodEval's listening test, about 17 s each), measured here"
 )
 STUDY = "the middle half of the undistorted clips of 20 s in docs/distortion-study.md, of people and of machines"
-PEOPLE_TURNS = "people in 411 broadcasts (VoxConverse) and 170 meetings (AMI), from their published turn times"
-READERS = "the middle half of ten readers of LibriTTS-R, whose clips podeval ships, measured here"
+PEOPLE_TURNS = "people in 411 broadcasts (VoxConverse) and 170 meetings (AMI), computed from their published turn times"
+READERS = "the middle half of the values of ten LibriTTS-R readers, whose clips podeval ships, measured by podeval"
 LFS = "LFS-Bench, Tables 2 and 3: real speech and dialogue, and the averages of open and of closed systems"
 LFS_JUDGED = f"{LFS}, by the judges of the paper"
 PODEVAL_TEXTS = "PodEval, Tables 4 to 7: transcripts of real podcasts, and scripts by GPT-4, PodAgent and MoonCast"

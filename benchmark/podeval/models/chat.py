@@ -80,8 +80,8 @@ class ChatAnswer:
 
 
 class ChatBusy(PodevalError):
-    """This call got no answer: the backend is busy, broken or silent, or the answer was cut off; another attempt may
-    succeed.
+    """This call got no complete answer: the backend is busy, broken or silent, or the answer was cut off; another call
+    may succeed.
 
     Args:
         reason: why there was no answer, as a sentence.

@@ -32,7 +32,7 @@ class HTDemucs(Separator):
     """A separator based on Hybrid Transformer Demucs.
 
     Args:
-        files: the folder of the model, by its repo on the Hub.
+        files: the model's folder, under the name of its repo on the Hub.
         weights: name of the weight file in the folder.
         overlap: share of a chunk that the next one overlaps.
     """

@@ -30,7 +30,7 @@ class QwenAsr(Transcriber):
     """A transcriber that runs in transformers.
 
     Args:
-        files: the folder of the model, by its repo on the Hub.
+        files: the model's folder, under the name of its repo on the Hub.
         device: the device of the model; by default, the one that all models use.
     """
 

@@ -42,7 +42,7 @@ class WhisperTransformers(Transcriber):
     """A transcriber that runs in transformers.
 
     Args:
-        files: the folder of the model, by its repo on the Hub.
+        files: the model's folder, under the name of its repo on the Hub.
         num_beams: number of beams in decoding; 1 means greedy decoding.
         dtype: torch's name for the precision. If a card sets another one as an option, it is part of the model's
             identity.

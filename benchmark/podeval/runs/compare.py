@@ -274,7 +274,7 @@ def _resolve(name: str, keys: Mapping[str, Key], protocols: Mapping[str, str], a
     if name.partition(".")[0] in apart:
         raise BadInput(f"{name} has different protocols in the two runs; run both with this version of podeval")
     comparable = ", ".join(one for one in keys if one.partition(".")[0] in protocols)
-    raise BadInput(f"{name} is not a column with a direction in both runs; choose from {comparable}")
+    raise BadInput(f"{name} is not a column that has a better direction in both runs; choose from {comparable}")
 
 
 def _compare(

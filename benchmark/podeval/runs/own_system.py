@@ -163,7 +163,7 @@ def _make_together(
 
 
 def _make_one(system: OwnSystem, request: RunRequest, folder: RunFolder, item: Item) -> ServerBusy | None:
-    """Make an item's output and store it, or its failure; return the reason if it is left for a later run.
+    """Generate an item's output and store it or the failure; return the reason if the item is left for a later run.
 
     Raises:
         ServerRefused: the server refuses all items.

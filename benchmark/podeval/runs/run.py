@@ -41,7 +41,7 @@ class Voicing:
 
         Raises:
             BadInput: the seed is out of range.
-            ModelMissing: something must be installed on the machine where the system speaks.
+            ModelMissing: a package or model that the system needs is not installed on the machine that runs it.
         """
         for _ in self.executor.map(methodcaller("require", seed), (system,)):
             pass
@@ -156,7 +156,8 @@ def run_system(
     Raises:
         BadInput: the folder contains a run with different settings, there is no such track, profile or seed, or the
             track does not ask for speech.
-        ModelMissing: the system cannot speak on this machine; the message names the command that helps.
+        ModelMissing: the system cannot run on this machine; the message gives the command that installs what is
+            missing.
         DiskFull: nothing more can be written; finished work is kept.
     """
     data = read_items(request)

@@ -124,7 +124,7 @@ class ArenaSystem(_InArena, TableBase):
 
 
 class ArenaItem(_InArena, TableBase):
-    """The task for the systems: a topic, a text, a dialogue."""
+    """The task for the systems: a topic, a text or a dialogue."""
 
     __tablename__ = "items"
 
