@@ -228,7 +228,7 @@ def test_a_generation_log_that_is_none(podeval: Podeval, files: Path) -> None:
     for file, sentence in {
         "nowhere.json": "does not exist; check the path",
         "empty.txt": "is empty",
-        "words.txt": "the generation log is neither JSON nor JSON lines",
+        "words.txt": "the generation log is neither JSON nor JSON Lines",
         "turns.json": "piece 1 of the generation log needs wall_seconds in seconds",
     }.items():
         assert sentence in podeval("measure", "rtf", files / file, code=2).out

@@ -73,7 +73,7 @@ def test_no_audio_is_the_system_s_fault() -> None:
 @pytest.mark.parametrize(
     ("log", "reason"),
     [
-        ("12 seconds", "neither JSON nor JSON lines"),
+        ("12 seconds", "neither JSON nor JSON Lines"),
         ([], "a generation log must be an object"),
         ([1, 2], "a generation log must be an object"),
         ({"wall_seconds": 1.0}, "piece 1 of the generation log needs audio_seconds in seconds, not None"),

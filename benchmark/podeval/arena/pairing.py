@@ -27,7 +27,7 @@ Rule = Literal["closest", "mtalk"]
 """The name of a pairing rule, which is recorded with each battle."""
 
 CLOSEST_SHARE = 1 / 3
-"""Share of the possible pairs that are considered closest; at least `CLOSEST_PAIRS` pairs always are."""
+"""Share of the possible pairs that count as closest; at least `CLOSEST_PAIRS` pairs always are."""
 
 CLOSEST_PAIRS = 3
 
@@ -207,7 +207,7 @@ class PairingField:
         return self.find_closest(self.settled)
 
     def find_closest(self, settled: Positions) -> Positions:
-        """Return the pairs that are considered closest, sorted by rating difference."""
+        """Return the pairs that count as closest, sorted by rating difference."""
         return self.find_nearest(settled, max(CLOSEST_PAIRS, round(CLOSEST_SHARE * len(settled))))
 
     def find_nearest(self, positions: Positions, count: int) -> Positions:

@@ -194,7 +194,7 @@ def doctor(database: Place = DEFAULT, runs: Runs = RUNS, as_json: AsJson = False
     for name, reason in report["systems"].items():
         print(f"  {name}: {reason or 'ready'}")
     box = report["sandbox"]
-    print(f"\nSandbox of untrusted models: {box['missing'] or 'ready'}")
+    print(f"\nSandbox for untrusted models: {box['missing'] or 'ready'}")
     print(f"Recordings from strangers are decoded {box['decoding']}")
     print(f"  memory is limited {box['memory']}")
     print(f"  system calls: {box['system_calls']}")

@@ -112,7 +112,7 @@ def show(
         *others, last = PROFILES
         raise BadInput(f"there is no profile {profile!r}; choose {', '.join(others)} or {last}")
     if correction not in (("column",) if as_json else ("column", "view")):
-        raise BadInput(f"ranks cannot be corrected over {correction!r}; choose `column` or, without --json, `view`")
+        raise BadInput(f"ranks cannot be corrected for {correction!r}; choose `column` or, without --json, `view`")
     require_runs(runs)
     build(runs)
     if as_json:

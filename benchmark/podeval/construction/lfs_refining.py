@@ -1,8 +1,8 @@
 """Refine cases of an LFS-Bench dataset: drop duplicates and dull cases, replace private names (LFS-Bench, appendix
 A.3).
 
-There are four steps. A judge describes every case by topics, keywords and a summary, which are compared instead of the
-texts, because the same subject can be hidden behind different wordings. Sentence embeddings find duplicates. A judge
+There are four steps. A judge describes every case with topics, keywords and a summary, which are compared instead of
+the texts, because the same subject can be expressed in different words. Sentence embeddings find duplicates. A judge
 gives two ratings and an overall rating, which must be above 2. A judge checks privacy and safety.
 
 There are three differences from the paper. Topics, keywords and summaries are requested in English, so that one encoder

@@ -120,7 +120,7 @@ class _Transport(httpx.BaseTransport):
         except OSError as error:
             raise httpx.ConnectError(str(error), request=request) from None
         if private := [address for address in addresses if not is_public_address(address)]:
-            raise AddressRefused(f"{host} is at {private[0]} on a private network, so nothing is fetched from it")
+            raise AddressRefused(f"{host} is at {private[0]} on a private network, from which podeval fetches nothing")
         trouble: httpx.TransportError = httpx.ConnectError(f"{host} has no IP address", request=request)
         # The `Host` header already contains the name, and the certificate is also checked against the name.
         kept: dict[str, Any] = {"headers": request.headers, "extensions": request.extensions | {"sni_hostname": host}}
@@ -150,7 +150,7 @@ def _refuse_private_literal(url: str, host: str) -> None:
     except ValueError:
         private = host == "localhost" or host.endswith((".localhost", ".local", ".internal"))
     if private:
-        raise AddressRefused(f"{strip_secrets(url)} is on a private network, so nothing is fetched from it")
+        raise AddressRefused(f"{strip_secrets(url)} is on a private network, from which podeval fetches nothing")
 
 
 def is_public_address(address: str) -> bool:

@@ -212,7 +212,7 @@ def _check_endpoint(endpoint: str) -> str:
     if parts.username or parts.password or parts.query or parts.fragment:
         raise BadInput(
             f"the endpoint {_strip_secrets(endpoint)} contains a user name, a password or a query, which would end up "
-            f"in every record; give the key in the environment as {KEY}"
+            f"in every record; set the environment variable {KEY} instead"
         )
     return endpoint.rstrip("/").removesuffix("/chat/completions")
 
@@ -308,4 +308,4 @@ def _read_file(path: Path) -> Judge:
 def _refuse_secrets(extra: Mapping[str, Any], path: Path) -> None:
     for name in extra:
         if re.search(r"key|token$|secret|authori[sz]ation|password", name, re.IGNORECASE):
-            raise BadInput(f"{path}: extra.{name} looks like a secret; give the key in the environment as {KEY}")
+            raise BadInput(f"{path}: extra.{name} looks like a secret; set the environment variable {KEY} instead")

@@ -205,7 +205,9 @@ def list_records(source: Any, what: str) -> list[tuple[str, Mapping[str, Any]]]:
             raise BadInput(f"line {reader.line_num + 1} contains no {what} in CSV: {error}") from None
         names = [name for name in map(_clean, reader.fieldnames or ()) if name]
         if len(set(names)) < len(names):
-            raise BadInput(f"the header line contains names more than once: {', '.join(names)}; give every column its own name")
+            raise BadInput(
+                f"the header line contains names more than once: {', '.join(names)}; give every column its own name"
+            )
         if longer := next((line for line, row in rows if any(row.get(None) or ())), ""):
             raise BadInput(
                 f"{longer} has more cells than the header line: quote cells that contain commas, and write 4.5, not 4,5"

@@ -292,10 +292,10 @@ def _sleep(seconds: float, stopped: Callable[[], bool]) -> None:
 def clear(queue: Queue, work: Path, now: datetime) -> list[str]:
     """Remove files that are no longer needed, and return the names of the folders from which files were removed.
 
-    The folder `<id>` contains the files of a model and its outputs; `spot-<id>` contains the same for a spot check. A
-    submission that can be retried keeps everything for a week. Of a taken-down submission, nothing is kept. Folders in
-    use, and folders that do not belong to any submission in the queue, are kept. After a kill, the next call finishes
-    the work.
+    The folder `<id>` contains the files of a model and its outputs; `spot-<id>` contains the same for a spot check. All
+    files of a submission that can be retried are kept for a week, and those of a taken-down submission are removed.
+    Folders in use, and folders that do not belong to any submission in the queue, are kept. After a kill, the next call
+    finishes the work.
     """
     cleared: list[str] = []
     for path in sorted(work.glob("*")):

@@ -78,7 +78,7 @@ def refuse_endless_chinese(text: str) -> None:
 
 
 def refuse_more(count: int, most: int, counted: str) -> None:
-    """Refuse a text whose `count` of something exceeds the limit `most`; `counted` names it in the message.
+    """Refuse a text if `count` exceeds the limit `most`; `counted` says in the message what was counted.
 
     Raises:
         BadInput: the limit is exceeded.

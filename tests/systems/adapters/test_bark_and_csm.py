@@ -74,5 +74,5 @@ def test_csm_performs_a_dialogue_and_reads_english(run: Any, fetched: Any, voice
     assert made["two"].error is None
     assert made["two"].details["strategy"] == "whole"
     assert made["two"].audio_seconds == pytest.approx(2.4, abs=0.3), "three turns of ten frames at 12.5 a second"
-    assert "needs the words of a reference voice" in made["wordless"].error
+    assert "needs the transcript of a reference voice" in made["wordless"].error
     assert "speaks English only" in made["zh"].error

@@ -17,7 +17,7 @@ without speech are trimmed to half a second, and windows that are more than 60 %
 `plcmos` is None if its weights are not installed, and the notes then say so. The notes list every fault with its time.
 
 This is version 1.4. Up to 1.3, stop consonants of formant synthesisers counted as dropouts, and music was a fault
-unless it was requested. Up to 1.2, `clipped` counted smooth peaks of speech with a high sample rate and coarse
+unless it was requested. Up to version 1.2, `clipped` counted smooth peaks of speech with a high sample rate and coarse
 quantisation, silence at an end hid the cut-off word before it and diluted the rates, and PLCMOS rated the whole
 recording.
 

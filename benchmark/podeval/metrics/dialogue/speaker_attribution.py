@@ -15,7 +15,7 @@ shows the accuracy of each minute. If the script has only one speaker, the recor
 
 Source: podeval's own; not in PodEval or LFS-Bench. The error rates are MeetEval's (CHiME 2023), on lower-case words
 without punctuation, with numbers spelled out. A letter's accents and vowel signs are part of its word; text written
-without spaces, such as Chinese or Thai, has no `cpwer` (since version 1.1; before, words were split at every mark).
+without spaces, such as Chinese or Thai, has no `cpwer` (since version 1.1; previously, words were split at every mark).
 
 Differs from MOSS-TTSD's ACC and ZipVoice-Dialog's cpWER and cpSIM in supporting any number of speakers and any length,
 in English and Chinese.

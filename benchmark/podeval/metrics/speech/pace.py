@@ -2,7 +2,7 @@
 
 Syllables (English) or characters (Chinese) are counted in the timed transcript; stretches of speech come from voice
 activity detection. The speakers are determined by aligning the words of the script if there is one, and otherwise by
-diarisation; the two are different protocols (since version 1.1; before, diarisation was always used). This choice
+diarisation; the two are different protocols (since version 1.1; previously, diarisation was always used). This choice
 affects only `f0_range`, `energy_range` and the notes. Both ranges are left out if fewer than half of the script's words
 are heard. `speaking_rate` is the number of syllables per second from the first word to the last, and
 `articulation_rate` the number per second of speech. A pause is at least 0.25 s without speech; `pause_share` is the

@@ -119,7 +119,7 @@ def _read(text: str) -> Any:
     try:
         return [json.loads(line) for line in text.splitlines() if line.strip()]
     except ValueError as error:
-        raise BadInput(f"the generation log is neither JSON nor JSON lines ({error})") from None
+        raise BadInput(f"the generation log is neither JSON nor JSON Lines ({error})") from None
 
 
 def _seconds(piece: Mapping[str, Any], key: str, number: int) -> float:

@@ -197,7 +197,9 @@ class VibeVoice(SpeechModel):
         present = [speaker for speaker in speakers if any(turn.speaker == speaker for turn in piece.turns)]
         self._performed += 1
         if self._performed > 1 and any(speaker not in clips for speaker in present):
-            raise BadInput("the script is too long for VibeVoice to speak at once; give its speakers reference voices")
+            raise BadInput(
+                "the script is too long for VibeVoice to speak in one pass; give its speakers reference voices"
+            )
         text, sounds = self._render_dialogue(piece, speakers, clips)
         inputs = self._processor(text=text, return_tensors="pt", **self.pack_recordings(sounds))
         window = self._model.config.text_config.max_position_embeddings

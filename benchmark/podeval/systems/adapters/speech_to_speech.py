@@ -97,7 +97,7 @@ class QwenOmni:
         tokens = sequences[0, prompt_length:].tolist()
         text = self._tokenizer.decode(tokens, skip_special_tokens=True).strip()
         if not text:
-            raise SpeechFailed("the model answered without words")
+            raise SpeechFailed("the model's answer contains no words")
         samples, rate = finish(loading.read_wave(self._wave(waves), text), SPEAKS_AT, self._preset)
         speech = Speech(samples, rate, turns=(), wall_seconds=0.0)  # the conversation is timed as a whole
         return SpokenAnswer("", speech, text), {

@@ -218,7 +218,7 @@ class LiveConversation:
             await self._send("input_audio_buffer.commit", final=final)
 
     async def _acknowledge(self, number: int) -> None:
-        """Report to a server that otherwise forgets its answers that the answers to a turn were played."""
+        """Tell the server that its answers to a turn were played, if it would otherwise forget them."""
         if not self._dialect.acknowledged or self._now < self._channel.end:
             return
         for response in self._responses.values():
