@@ -269,8 +269,8 @@ def split_timed_words(words: Iterable[tuple[str, float, float]], language: str) 
         part_text, at = spoken[at : at + len(text)], at + len(text) + 1
         if not (math.isfinite(start) and math.isfinite(end) and start <= end):
             raise BadInput(
-                f"the word {text!r} has times {start} to {end}; times must be numbers of seconds, and the start must not "
-                f"be after the end"
+                f"the word {text!r} has times {start} to {end}; times must be numbers of seconds, and no word may end "
+                "before it starts"
             )
         parts = split_words(part_text, language)
         size, done = sum(map(len, parts)), 0
