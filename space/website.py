@@ -75,9 +75,7 @@ class TooMany(PodevalError):
 
     def __init__(self, seconds: int) -> None:
         super().__init__(
-            f"you have sent too many requests; try again in {seconds} s",
-            code="too-fast",
-            parameters={"seconds": seconds},
+            f"too many requests; try again in {seconds} s", code="too-fast", parameters={"seconds": seconds}
         )
         self.seconds = seconds
 

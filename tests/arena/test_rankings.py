@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from sqlalchemy import text
 
+from podeval.arena import kept_ranking
 from podeval.arena import ranking as ranking_module
-from podeval.arena import ratings
 from podeval.arena.import_votes import make_output_id
-from podeval.arena.kept_ranking import find_file, read_kept
+from podeval.arena.kept_ranking import VoteReader, find_file, read_kept
 from podeval.arena.moderation import ArenaModeration
 from podeval.arena.ranking import Ranking, Rankings
-from podeval.arena.ratings import VoteReader, build_rating_table, make_battles
+from podeval.arena.ratings import build_rating_table, make_battles
 from podeval.errors import StoreUnusable
 from podeval.store.tables import ArenaSystem
 from tests.fakes.databases import ON_SQLITE, SERVER_LONG, Make
@@ -76,13 +76,13 @@ def test_a_following_ranking_equals_one_that_reads_every_vote(
     small_arena: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     small = small_arena(systems=5, items=8, gold_share=0.2, gold_after=3)
-    operator, read_votes = ArenaModeration(small.arena, small.clock), ratings.read_later_votes
+    operator, read_votes = ArenaModeration(small.arena, small.clock), kept_ranking.read_later_votes
     read: list[int | None] = []
     whether_from_file: list[bool] = []
-    read_file = ratings.read_kept
-    monkeypatch.setattr(ratings, "read_later_votes", lambda *about: read.append(about[2]) or read_votes(*about))
+    read_file = kept_ranking.read_kept
+    monkeypatch.setattr(kept_ranking, "read_later_votes", lambda *about: read.append(about[2]) or read_votes(*about))
     # So few votes would not be kept on disk.
-    monkeypatch.setattr(ratings, "_MANY", 1)
+    monkeypatch.setattr(kept_ranking, "_MANY", 1)
     following = Rankings(small.arena, share=1e9, quick=1e9)
 
     def change_and_compare(change: Callable[[], Any]) -> list[int | None]:
@@ -94,9 +94,9 @@ def test_a_following_ranking_equals_one_that_reads_every_vote(
         read.clear()
         restarted = Rankings(small.arena, share=1e9, quick=1e9).current()
         whether_from_file.append(None not in read)
-        monkeypatch.setattr(ratings, "read_kept", lambda *_: None)
+        monkeypatch.setattr(kept_ranking, "read_kept", lambda *_: None)
         new = Rankings(small.arena, share=1e9, quick=1e9).current()
-        monkeypatch.setattr(ratings, "read_kept", read_file)
+        monkeypatch.setattr(kept_ranking, "read_kept", read_file)
         for other in (kept, restarted):
             assert json.dumps(other.document() | {"made_at": ""}) == json.dumps(new.document() | {"made_at": ""})
             assert other.heard == new.heard

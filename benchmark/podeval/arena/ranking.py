@@ -14,13 +14,12 @@ import pandas as pd
 from sqlalchemy import bindparam, func, select
 from sqlalchemy.orm import Session, aliased
 
-from podeval.arena.kept_ranking import find_file, read_kept, write_kept
+from podeval.arena.kept_ranking import VoteReader, find_file, read_kept, write_kept
 from podeval.arena.matchmaking import count_between
 from podeval.arena.ratings import (
     POOLED,
     HeardRatings,
     Standings,
-    VoteReader,
     compute_standings,
     compute_standings_by_dimension,
     rate_by_heard,

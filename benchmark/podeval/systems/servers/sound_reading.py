@@ -190,9 +190,7 @@ def _read_samples(response: ServerResponse) -> tuple[Samples, int, int, str | No
     if len(response.body) % (np.dtype(kind).itemsize * channels):
         raise ServerBroke(f"the server sent {len(response.body)} bytes; the last 16-bit sample is incomplete")
     samples = np.frombuffer(response.body, kind).astype(np.float32).reshape(-1, channels) / np.float32(_KINDS[kind])
-    notes += (
-        ["the server's samples are as random as noise; they may be in another format"] if is_like_noise(samples) else []
-    )
+    notes += ["the server's samples are as random as noise; is the format right?"] if is_like_noise(samples) else []
     return _to_mono(samples), rate or PCM_RATE, 0, "; ".join(notes) or None
 
 
