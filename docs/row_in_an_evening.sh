@@ -9,7 +9,7 @@
 # docs/row-in-an-evening.md says what each step does, and how long it takes.
 set -euo pipefail
 
-: "${MODEL:?name the model on the server, such as OpenMOSS-Team/MOSS-TTSD-v1.0}"
+: "${MODEL:?set MODEL to the name of the model on the server, such as OpenMOSS-Team/MOSS-TTSD-v1.0}"
 SERVER=${SERVER:-http://localhost:8000/v1}                      # ends in /v1
 KIND=${KIND-vllm-omni}                                          # kind of server; empty: podeval asks it
 SPEAK=${SPEAK---clone --dialogue whole --stream}                # options of the requests, such as: --voice anna --voice ben
@@ -41,8 +41,8 @@ serve() { vllm serve "$MODEL" --omni --trust-remote-code --port 8000; }
 rent() {
     hf jobs run --detach --expose 8000 --flavor "$FLAVOR" --timeout 6h -s HF_TOKEN "$IMAGE" \
         vllm serve "$MODEL" --omni --trust-remote-code --host 0.0.0.0 --port 8000
-    echo "Then: export SERVER=https://ID--8000.hf.jobs/v1 PODEVAL_SERVER_KEY=\$(hf auth token)" >&2
-    echo "When 'hf jobs logs ID' says 'Application startup complete', go on; 'hf jobs cancel ID' ends the costs." >&2
+    echo "With the job's ID, run: export SERVER=https://ID--8000.hf.jobs/v1 PODEVAL_SERVER_KEY=\$(hf auth token)" >&2
+    echo "When 'hf jobs logs ID' says 'Application startup complete', continue; 'hf jobs cancel ID' ends the costs." >&2
 }
 
 check() { # a few minutes: one script of the split that counts, or the small split for models with their own voices
@@ -77,6 +77,6 @@ submit() {
 for step in "$@"; do
     case $step in
         serve | rent | check | run | load | look | submit) "$step" ;;
-        *) echo "no step $step; choose serve, rent, check, run, load, look or submit" >&2 && exit 2 ;;
+        *) echo "there is no step $step; choose serve, rent, check, run, load, look or submit" >&2 && exit 2 ;;
     esac
 done

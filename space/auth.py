@@ -144,7 +144,7 @@ def sign_in(host: str) -> SignIn:
         if provider != HUB and names:
             raise BadInput(
                 f"PODEVAL_ADMINS contains {', '.join(names)}, but people may choose their names at {provider}: write "
-                f"identities, {provider}:SUB, where SUB is what the provider calls an account (its claim `sub`)"
+                f"identities, {provider}:SUB, where SUB is the provider's id of an account (its claim `sub`)"
             )
         return SignIn("oidc", client, HUB_ISSUER if provider == HUB else provider, admins)
     return SignIn("local" if is_loopback(host) else "none", admins=admins)
@@ -164,9 +164,9 @@ class _SessionSigner(TimestampSigner):
         try:
             content = json.loads(b64decode(data))
         except (ValueError, RecursionError):
-            raise BadSignature("this is not a session") from None
+            raise BadSignature("the cookie does not contain a session") from None
         if not isinstance(content, dict):
-            raise BadSignature("this is not a session")
+            raise BadSignature("the cookie does not contain a session")
         return data
 
 

@@ -19,7 +19,7 @@ def translate(sentence: str, texts: dict[str, Any], reason: str = "") -> tuple[s
     """Return the translation of a refusal for a page, and whether it is complete.
 
     Args:
-        sentence: sentence of the engine; the sentence is looked up by its code or, if it has no code, by its wording.
+        sentence: a sentence from podeval; it is looked up by its code or, if it has no code, by its wording.
         texts: the texts of the language: `sentences` by code, with `{name}` for each parameter, and `reasons` by
             reason, which are used if no sentence has the code. Without `sentences`, the engine's own are used.
         reason: the reason as a single word.
@@ -55,7 +55,7 @@ def translate_reason(reason: str, texts: dict[str, Any]) -> str:
 
 
 def _translate_value(name: str, value: Any, texts: dict[str, Any]) -> Any:
-    """Translate the content of a placeholder, which may itself be a sentence of the engine or a state."""
+    """Translate the content of a placeholder, which may itself be a sentence from podeval or a state."""
     if not isinstance(value, str):
         return value
     if name in _OF_STATES:

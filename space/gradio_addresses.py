@@ -114,8 +114,8 @@ class IssuedFile:
     """A file that a visitor may name.
 
     Attributes:
-        sender: the person or address whose limits it counts towards.
-        ends: the time from which it may no longer be named.
+        sender: the person or address whose limits the file counts towards.
+        ends: the time from which the file may no longer be named.
     """
 
     sender: str
@@ -143,8 +143,8 @@ class IssuedFiles:
         Args:
             holder: the visitor.
             path: the file.
-            sender: the person or address whose limits it counts towards.
-            seconds: seconds for which it is valid without being used.
+            sender: the person or address whose limits the file counts towards.
+            seconds: seconds for which the path is valid without being used.
         """
         with self._lock:
             self.sweep()
@@ -153,7 +153,7 @@ class IssuedFiles:
             self._issued[holder, path] = IssuedFile(sender, self._clock() + min(seconds, self._seconds))
 
     def may_name(self, holders: Iterable[str], path: str) -> bool:
-        """Return whether a path was issued to one of these holders, and that this was not too long ago."""
+        """Return whether a path was issued to one of these holders and is still valid."""
         with self._lock:
             entries = [self._issued.get((holder, path)) for holder in holders]
             return any(upload is not None and upload.ends > self._clock() for upload in entries)
@@ -257,7 +257,7 @@ def check_files(value: Any, may_name: Callable[[str], bool]) -> Any:
             if "path" in part:
                 path = part["path"]
                 if path is not None and not (isinstance(path, str) and may_name(path)):
-                    raise Refused(403, "this names a file that you did not upload here")
+                    raise Refused(403, "the request names a file that you did not upload here")
                 # Gradio reads the file at the path. Our events do not use addresses, so none are fetched.
                 if "url" in part:
                     part["url"] = None

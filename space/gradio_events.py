@@ -81,7 +81,7 @@ def parse_event(body: bytes) -> Any:
     text = body.decode(json.detect_encoding(body), "surrogatepass")
     structure = _STRING.sub("", text)
     if sum(map(structure.count, "[{,")) > MOST_VALUES:
-        raise Refused(400, f"send at most {MOST_VALUES:,} values")
+        raise Refused(400, f"the request contains too many values; send at most {MOST_VALUES:,}")
     return json.loads(text)
 
 
@@ -191,7 +191,7 @@ class VisitorPlaces:
         """
         is_file = part.startswith(("/assets/", "/static/", "/svelte/"))
         if not is_file and not self._local and self._pace.wait(parse(READ_RATE), "reads", address):
-            raise Refused(429, "that was too fast; try again in a minute")
+            raise Refused(429, "you have sent too many requests; try again in a minute")
 
     @contextmanager
     def enter(self, address: str) -> Iterator[None]:
@@ -201,7 +201,7 @@ class VisitorPlaces:
             Refused: the address has exceeded its rate limit, or there is no free slot.
         """
         if not self._local and self._pace.wait(parse(EVENT_RATE), address):
-            raise Refused(429, "that was too fast; try again in a minute")
+            raise Refused(429, "you have sent too many requests; try again in a minute")
         with self._take(self._bodies, address):
             yield
 
@@ -242,7 +242,7 @@ class VisitorPlaces:
         if function is None or function.fn is None:
             raise Refused(404, "there is no such function here")
         if way == "run" and function.queue:
-            raise Refused(404, "this function is queued: send it to call/ or queue/join")
+            raise Refused(404, "requests for this function are queued; send them to call/ or queue/join")
         lengths = {len(function.inputs), sum(not each.skip_api for each in function.inputs) if way == "call" else -1}
         if len(event.data) not in lengths:
             raise Refused(400, f"this function takes {len(function.inputs)} values, not {len(event.data)}")
@@ -256,7 +256,7 @@ class VisitorPlaces:
             if mine + self._calls.count(address) > EACH_WAITS:
                 raise Refused(429, f"{EACH_WAITS} of your requests are already waiting; wait for one of them")
         if sum(each.concurrency_id == function.concurrency_id for each in waiting) > WAITING:
-            raise Refused(503, "too many requests are waiting for this; try again in a minute")
+            raise Refused(503, "too many requests are waiting for this function; try again in a minute")
 
     async def stream(self, app: Any, scope: Scope, receive: Receive, send: Send, session: str) -> None:
         """Respond with a stream that ends after ten minutes or, if its session still has waiting events, once these are
@@ -306,7 +306,7 @@ def check_names(session: str, upload: str) -> None:
         Refused: a name is too long, or has characters other than letters, digits, hyphens and underscores.
     """
     if any(name and not re.fullmatch(NAME, name) for name in (session, upload)):
-        raise Refused(400, "names of sessions and uploads must be at most 64 plain letters")
+        raise Refused(400, "names of sessions and uploads must be 1 to 64 letters, digits, hyphens or underscores")
     if upload:
         for uploads in (file_upload_statuses._statuses, file_upload_statuses._signals):
             while len(uploads) >= MOST_UPLOADS:

@@ -119,7 +119,7 @@ class GradioGate:
         if not is_for_events(path) and not (reads and _READS.fullmatch(part)):
             raise HTTPException(404)
         if not (reads and _READS.fullmatch(part)) and not (scope["method"] == "POST" and _TAKES.fullmatch(part)):
-            sentence = "this is closed here" if reads else "nothing can be sent to this address"
+            sentence = "this address cannot be read here" if reads else "nothing can be sent to this address"
             await refuse(403, sentence)(scope, receive, send)
             return
         try:

@@ -86,7 +86,7 @@ class Evaluation:
                 )
             except (BadInput, ValueError) as error:
                 self.problem = str(error)
-                _LOG.error("nothing is evaluated here: %s", error)
+                _LOG.error("no submissions are evaluated here: %s", error)
 
     @contextmanager
     def running(self) -> Iterator[None]:

@@ -52,7 +52,7 @@ GPU_SECONDS = 120
 SCRIPTS = replace(SCORING, wall_seconds=120.0)
 _OF_REPORT = tuple(locate_hub_source("space") / name for name in ("locale", "static"))
 """Texts and styles of the report that the process reads."""
-_UNHEARD = "nobody is waiting for it any longer"
+_UNHEARD = "nobody is waiting for the result any longer"
 
 
 class MeasuringTurn:

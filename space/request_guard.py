@@ -184,7 +184,7 @@ class Guard:
         refused = self._refusal(scope, path, headers, most, sender)
         archive = bool(sender) and _length(headers) > gradio_addresses.LARGEST_UPLOAD
         if refused is None and archive and self._pace.wait(parse(gradio_addresses.ARCHIVE_RATE), "archives", sender):
-            refused = refuse(429, "this was requested too often; try again in an hour")
+            refused = refuse(429, "you have uploaded recordings too often; try again in an hour")
         if refused is not None:
             await refused(scope, receive, dressed)
             return
@@ -215,7 +215,7 @@ class Guard:
             return refuse(421, why)
         public, host = urlsplit(os.environ.get("PODEVAL_URL", "")).hostname, _host(headers.get("host", ""))
         if not self._local and public and host not in (public, *self._hosts) and path != "/health":
-            return refuse(421, f"this board is at {os.environ['PODEVAL_URL']}")
+            return refuse(421, f"the address of this board is {os.environ['PODEVAL_URL']}")
         method, program = scope["method"], _is_program(path)
         if program and _is_foreign_origin(headers):
             return refuse(403, "pages of other sites cannot read anything here")
@@ -238,14 +238,14 @@ class Guard:
             return refuse(403, "this request did not come from a page of podeval")
         # The request must state the length of its body in advance.
         is_bounded = "transfer-encoding" not in headers and 0 <= _length(headers) <= most
-        return None if is_bounded else refuse(413, f"send at most {most // 1024} kB, with their length")
+        return None if is_bounded else refuse(413, f"send at most {most // 1024} kB, and state the length")
 
     def _no_upload(self, scope: Scope, headers: Headers, sender: str) -> Response | None:
         address = find_origin(HTTPConnection(scope))
         if not self._measures and not sender:
             return refuse(403, "this board does not measure for visitors")
         if self._pace.wait(parse(gradio_addresses.UPLOAD_RATE), address):
-            return refuse(429, "that was too fast; try again in a minute")
+            return refuse(429, "you have uploaded too much in a short time; try again in a minute")
         why = self._files.explain_full(sender or address, max(0, _length(headers)), submits=bool(sender))
         return refuse(503, why) if why else None
 
@@ -391,7 +391,8 @@ def _from_a_page_elsewhere(headers: Headers) -> bool:
     """Return whether one of our pages was opened under a name other than this machine's, through a proxy that adds no
     header.
 
-    A link on another site also leads here; a browser reports that case, because this machine's pages count as secure.
+    Requests that come from a link on another site do not count; browsers mark them, because the addresses of this
+    machine count as secure.
     """
     if headers.get("sec-fetch-site") in ("cross-site", "none"):
         return False

@@ -175,7 +175,7 @@ class FetchKeeper:
         try:
             self._tokens.keep_fetched()
         except PodevalError as error:
-            _LOG.warning("the parts of recordings that voters fetched are not saved with their battles yet: %s", error)
+            _LOG.warning("the counts of the audio that voters fetched could not be saved yet: %s", error)
 
 
 @dataclass(frozen=True)
@@ -289,7 +289,7 @@ def open_services(runs: Path, database: str | None = None, *, closed: str | None
         # time.
         opened = Database(address, patience=BUSY_SECONDS)
     except StoreReadOnly as error:
-        _LOG.error("%s; until then the board can be read, and nothing is accepted", error)
+        _LOG.error("%s; until then, the board can only be read", error)
         opened, closed = Database(address, read_only=True), FULL
     if (wrong := find_damage(opened)) is not None:
         opened.close()

@@ -75,7 +75,7 @@ class TooMany(PodevalError):
 
     def __init__(self, seconds: int) -> None:
         super().__init__(
-            f"that was too fast; try again in {seconds} s", code="too-fast", parameters={"seconds": seconds}
+            f"too many requests; try again in {seconds} s", code="too-fast", parameters={"seconds": seconds}
         )
         self.seconds = seconds
 
@@ -242,7 +242,7 @@ class Site:
 
         Args:
             request: the reader's request.
-            sentence: sentence of the engine.
+            sentence: a sentence from podeval.
             reason: the reason as a single word.
         """
         return translate(sentence, self.texts[self.language(request)]["refused"], reason)[0]
@@ -320,7 +320,7 @@ Operator = Annotated[Person, Depends(require_operator)]
 
 
 def complete_sentence(text: str) -> str:
-    """Return a sentence of the engine with a capital letter and a full stop."""
+    """Return a sentence from podeval with a capital letter and a full stop."""
     return text[:1].upper() + text[1:] + ("" if text.endswith((".", "。", "!", "?", "？", "！")) else ".")
 
 

@@ -104,12 +104,12 @@ class MTalkBench(Builder):
         provenance=(
             "The authors wrote the dialogues with language models, had annotators refine them and native speakers read "
             "them, converted some to other voices, and mixed them with ambient sound (paper, section 4). The scenario "
-            "is the first number of a dialogue, in the paper's order. The capability is that of the arena prompt of "
-            f"the first turn, according to taxonomy.json {TAXONOMY.version}, which lists the 42 prompts in the "
-            "authors' repository and reproduces the counts of the paper's Table 7, except for an error in it (below). "
-            "Tags in parentheses are separated from the words of paralinguistic and ambient turns. No full commit id "
-            "of the source was available when this was written (the newest on its card begins with 5ea10b2), so each "
-            "build names its commit."
+            "is the first number of a dialogue, in the paper's order. A dialogue's capability is taken from the arena "
+            f"prompt of its first turn, according to taxonomy.json {TAXONOMY.version}, which lists the 42 prompts in "
+            "the authors' repository and reproduces the counts of the paper's Table 7, except for an error in it "
+            "(below). Tags in parentheses are separated from the words of paralinguistic and ambient turns. No full "
+            "commit id of the source was available when this was written (the newest on its card begins with 5ea10b2), "
+            "so each build names its commit."
         ),
         responsible_use=ResponsibleUse(
             use_cases=(
@@ -122,7 +122,8 @@ class MTalkBench(Builder):
                 "some of them converted to other voices."
             ),
             personal_information=(
-                "The voices are those of people who read dialogues written for the dataset, which are not about them."
+                "The voices are those of people who read dialogues written for the dataset; the dialogues are not "
+                "about these people."
             ),
             sensitive_content=(
                 "Some dialogues are about illness, grief and conflict, and some test whether a system refuses unsafe "
@@ -131,11 +132,11 @@ class MTalkBench(Builder):
             synthetic=True,
         ),
         known_errors=(
-            "No votes are published, and models' answers only as a sample of three dialogues without audio.",
+            "No votes are published, and only a sample of the models' answers: three dialogues without audio.",
             "The audio column declares 24 kHz, but clips in the authors' repository are sampled at 22,050 Hz. The "
             "bytes are kept unchanged, and resampled when they are decoded.",
-            "Table 7 counts as educational one paralinguistic dialogue that is service-oriented in the prompts: it "
-            "prints 6 and 5 for paralinguistic generation, whereas the prompts give 5 and 6.",
+            "Table 7 counts one paralinguistic dialogue as educational that is service-oriented according to the "
+            "prompts: the table prints 6 and 5 for paralinguistic generation, whereas the prompts give 5 and 6.",
             "Of the 37 dialogues on paralinguistic generation, the paper counts 11 on emotional speech and 11 on "
             "expressive modelling; 1 prompt asks about the first and 21 about the second.",
             "The prompt of semantic dialogue 6-1 has a placeholder for its main dimension; its sub-dimension and "
@@ -261,7 +262,11 @@ def _foreign_capability(row: Row) -> str | None:
 
 def _gap(row: Row) -> str | None:
     expected = [f"{row['id']}-{turn}" for turn in range(1, row["turns"] + 1)]
-    return None if list(row["turn_ids"]) == expected else f"its turns are {', '.join(row['turn_ids'])}, not 1 to n"
+    return (
+        None
+        if list(row["turn_ids"]) == expected
+        else f"its turns are {', '.join(row['turn_ids'])}, not {', '.join(expected)}"
+    )
 
 
 def _turns_in_order() -> RowRule:
@@ -277,7 +282,7 @@ def _turns_in_order() -> RowRule:
         # A repeated turn violates the rule on ids; a turn that is not a number violates the rule on turns.
         if again or not isinstance(turn, int) or turn == expected:
             return None
-        return f"is turn {turn} of {dialogue}, where turn {expected} should be"
+        return f"is turn {turn} of {dialogue}, but turn {expected} should come next"
 
     return RowRule("turn.order", broken_by)
 

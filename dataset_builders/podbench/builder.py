@@ -37,9 +37,9 @@ _TEXT = datasets.Value("string")
 _PLAIN = ("id", "instruction", "input_prompt")
 GUESSES = {
     "language": "the language of the sources is used",
-    "speakers": "it is empty there, and the breakdown by speakers leaves these rows out",
-    "input_tokens": "it is empty there, and the breakdown by input length leaves these rows out",
-    "domain": "it is empty there",
+    "speakers": "the column is empty in these rows, and the breakdown by speakers omits them",
+    "input_tokens": "the column is empty in these rows, and the breakdown by input length omits them",
+    "domain": "the column is empty in these rows",
 }
 """Facts whose names in `meta` are unpublished, and the consequence if podeval's guess is wrong."""
 _FORMATS = ("*.parquet", "*.jsonl", "*.json")
@@ -126,9 +126,9 @@ class PodBench(Builder):
             "authors' code on GitHub (xucncn/PodBench, and the later release that henryle97/PodBench has at e9d17dc) "
             "named no revision and contained no rows. The first build pins the newest commit: podeval-build.json names "
             "it, and later builds in that folder use it.",
-            "Of the keys of meta, the published code contains only content and dims, and of its dimensions only "
-            "脚本结构. The other names that are read (facts.json) are plain names for the same things; they have not "
-            "been seen in the data yet.",
+            "The published code contains only two keys of meta, content and dims, and only one dimension, 脚本结构. "
+            "The other names that podeval reads (facts.json) are plain names for the same things; they have not been "
+            "seen in the data yet.",
             "The paper and the authors' README name eight dimensions each, of which six are the same. Core Intent and "
             "Specific Expression are the paper's, and Podcast Type and Delivery Style the README's. They are kept "
             "separate.",
@@ -181,9 +181,9 @@ class PodBench(Builder):
             if misfits := {row: why for row, why in whys.items() if why}:
                 first = next(iter(misfits))
                 sentences.append(
-                    f"{fact} is refused in {len(misfits)} of {len(rows)} rows, because meta has no usable value under "
-                    f"the names that podeval assumes ({first}: {misfits[first]}); {consequence}. Correct the names in "
-                    "facts.json."
+                    f"{fact} cannot be read in {len(misfits)} of {len(rows)} rows, because meta has no usable value "
+                    f"under the names that podeval assumes ({first}: {misfits[first]}); {consequence}. Correct the "
+                    "names in facts.json."
                 )
         return sentences
 
@@ -223,14 +223,14 @@ def _read_raw(path: Path) -> Iterator[Any]:
     except ValueError as error:
         raise BadInput(f"{path} is not JSON ({error}); download the file again") from None
     if not isinstance(rows, list):
-        raise BadInput(f"{path} is not a list of rows but a {type(rows).__name__}")
+        raise BadInput(f"{path} must be a list of rows, not a {type(rows).__name__}")
     yield from rows
 
 
 def _make_row(raw: Any) -> Row:
     """Create a row of this dataset from a published row."""
     if not isinstance(raw, Mapping):
-        raise BadInput(f"a row of PodBench is a {type(raw).__name__}, not an object: {str(raw)[:60]}")
+        raise BadInput(f"a row of PodBench must be an object, not a {type(raw).__name__}: {str(raw)[:60]}")
     # In the reference JSON, the keys of `meta` are at the top level, next to the other keys.
     raw_meta = raw["meta"] if "meta" in raw else {key: raw[key] for key in raw if key not in _PLAIN} or None
     meta = podbench_meta.parse_object(raw_meta)

@@ -34,9 +34,8 @@ for name in ("wer", "dnsmos.ovrl"):
 # %% [markdown]
 # ## Many samples, compared pair by pair
 #
-# Two means may differ even if their intervals overlap. Both checkpoints spoke the same texts, so the differences
-# between them for each text are what matters. If the interval of the mean difference includes 0, the data show no
-# difference.
+# Two means may differ even if their intervals overlap. Both checkpoints spoke the same texts, so compare them text by
+# text. If the interval of the mean difference includes 0, the data show no difference.
 
 # %%
 from podeval.stats.intervals import paired_difference

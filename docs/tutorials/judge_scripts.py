@@ -1,9 +1,9 @@
 # %% [markdown]
 # # Judge scripts with a language model
 #
-# A judge can be any server with an OpenAI-compatible interface, a GGUF file, or a local model. So that you can run this
-# page without a judge, it uses a stand-in that counts friendly words; replace the stand-in's address with that of your
-# model.
+# A judge can be any server with an OpenAI-compatible interface, a GGUF file, or a local model. This page uses a
+# stand-in that counts friendly words, so that you can run the page without a judge. Replace the stand-in's address with
+# the address of your model.
 
 # %%
 import json
@@ -44,8 +44,8 @@ address = f"http://127.0.0.1:{server.server_port}/v1"
 # ## Ask your own question
 #
 # A schema describes the answer. If an answer does not fit the schema, the judge is asked again; if no answer fits, the
-# item is unscored, and never gets a 0. The judge gives the reason before the rating, so that the rating follows from
-# the reason.
+# item is unscored, and its score is never set to 0. The judge gives the reason before the rating, so that the rating
+# follows from the reason.
 
 # %%
 from pydantic import BaseModel, Field

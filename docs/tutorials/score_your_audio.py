@@ -2,7 +2,7 @@
 # # Score your audio
 #
 # One line scores a recording with every metric whose inputs are available. `audio/dialogue.mp3` is a 21 s dialogue
-# between two synthetic voices; replace this path with that of your own file.
+# between two synthetic voices; replace this path with the path of your own file.
 
 # %%
 import podeval

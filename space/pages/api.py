@@ -253,7 +253,7 @@ def _require_known(folder: RunsFolder, column: str, name: str) -> None:
     choices = ", ".join(existing[:MOST_NAMED]) or "none"
     raise ArenaRefused(
         refusal.UNKNOWN,
-        f"there is no {column} {name[:80]!r} here; there are: {choices}{more}",
+        f"there is no {column} {name[:80]!r} here; choose from {choices}{more}",
         code="no-such-name",
         parameters={"what": f"{column} {name[:80]!r}", "choices": f"{choices}{more}"},
     )

@@ -71,7 +71,7 @@ def _voter(request: Request, site: CurrentSite) -> str:
 @routes.get("/arena/offer", include_in_schema=False, dependencies=[limit("120/minute")])
 @in_turn
 def offer(request: Request, site: CurrentSite) -> JSONResponse:
-    """Return the tab's content for this person: its texts, and the dimensions to judge or why there are none."""
+    """Return the tab's content for this person: its texts, and the dimensions to judge or why none is offered."""
     texts, closed = _texts(request, site), site.services.closed
     offered = {} if closed else site.services.arena.dimensions_by_protocol()
     state, sentence = "open", ""

@@ -65,7 +65,7 @@ def about(request: Request, site: CurrentSite) -> Response:
 
 @routes.get("/metrics/{name}", dependencies=[limit(RATE, "metrics")])
 def metric(request: Request, site: CurrentSite, name: str) -> Response:
-    """Show a metric in plain words.
+    """Show the page that explains a metric in plain words.
 
     Raises:
         Refused: there is no such metric.

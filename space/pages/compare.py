@@ -195,7 +195,7 @@ def _content(
 
 
 def _plot(comparison: SystemComparison, column: Column, texts: dict[str, Any]) -> Markup:
-    """Plot the values of both systems by item, for the items that have both."""
+    """Plot the values of both systems by item, for the items on which both have a value."""
     rows = [(item.title, *item.values(column)) for item in comparison.items]
     pairs = [(title, a, b) for title, a, b in rows if a is not None and b is not None]
     title = texts["plot"]["title"].format(column=column.header_in(texts["language"]), items=len(pairs))

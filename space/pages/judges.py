@@ -37,7 +37,7 @@ MOST_OPEN = 2
 
 @dataclass(frozen=True)
 class AuditedRecords:
-    """The audits of the judges in one folder of records, or the reason why there are none."""
+    """The audits of the judges in one folder of records, or the reason why there are no audits."""
 
     name: str
     judges: Sequence[AuditFindings] = ()

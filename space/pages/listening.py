@@ -104,7 +104,7 @@ def page(
 
 @routes.post("/listen/{test}/sessions", dependencies=[limit("600/hour")])
 def begin(request: Request, site: CurrentSite, test: str, invitation: Invitation) -> JSONResponse:
-    """Resume, or begin if the listener consents; null for anyone who has not begun and does not consent."""
+    """Resume a session, or begin one if the listener consents; null if there is no session and no consent."""
     who = _identify(request, site, invitation)
     overview = _overview(site, test)
     stands = site.services.listening.resume(test, who)

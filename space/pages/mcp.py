@@ -160,7 +160,9 @@ async def answer(request: Request) -> Response:
     """Pass a request on to the tools."""
     _asking.set(request)
     if request.method == "GET":  # There are no sessions, so an endless stream would not carry anything.
-        return JSONResponse({"error": "there is no stream here: send POST"}, 405, {"Allow": "POST"})
+        return JSONResponse(
+            {"error": "there is no stream at this address; send a POST request"}, 405, {"Allow": "POST"}
+        )
     if (tools := getattr(request.app.state, "tools", None)) is None:
         return JSONResponse({"error": "this site is starting or stopping; try again in a moment"}, 503)
     return _Handed(tools)

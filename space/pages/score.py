@@ -58,7 +58,9 @@ def read_example(name: str) -> tuple[bytes, str, int]:
 
 
 RATE = "60/minute"
-_GONE = CodedSentence("this report is gone: reports are kept for an hour; measure again", code="report-gone")
+_GONE = CodedSentence(
+    "this report no longer exists, because reports are kept for an hour; measure again", code="report-gone"
+)
 
 
 @routes.get("/score/examples/{name}.flac", dependencies=[limit(RATE, "examples")])

@@ -31,7 +31,7 @@ MOST_NAMED = 12
 
 
 class RecordingsUpload(TabPart):
-    """The part of the form for recordings."""
+    """The part of the Submit tab's form that handles recordings."""
 
     TEXTS = "submit"
 
@@ -68,7 +68,7 @@ class RecordingsUpload(TabPart):
         tracks.change(self.show, tracks, self._answer, **quick)
 
     def token_of(self, owner: str) -> str:
-        """Return the folder of a person's upload that has not been submitted yet; empty if there is none."""
+        """Return the folder of a person's upload that has not been submitted yet; empty without an upload."""
         upload = self.uploads.waiting(owner, self._desk.queue)
         return upload.token if upload is not None else ""
 

@@ -253,7 +253,7 @@ class RecordingPart(ScorePart):
             yield path, words, count
 
     def _missing(self, which: str, audio: str | None, words: str, names: Sequence[str]) -> str:
-        """Return a visitor's missing choice or input; empty if nothing is missing."""
+        """Return a sentence that requests a missing choice or input; empty if nothing is missing."""
         texts = self._texts
         if which not in EXAMPLES:
             if not audio:

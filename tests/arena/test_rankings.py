@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from sqlalchemy import text
 
+from podeval.arena import kept_ranking
 from podeval.arena import ranking as ranking_module
-from podeval.arena import ratings
 from podeval.arena.import_votes import make_output_id
-from podeval.arena.kept_ranking import find_file, read_ranking
+from podeval.arena.kept_ranking import VoteReader, find_file, read_kept
 from podeval.arena.moderation import ArenaModeration
 from podeval.arena.ranking import Ranking, Rankings
-from podeval.arena.ratings import VoteReader, build_rating_table, make_battles
+from podeval.arena.ratings import build_rating_table, make_battles
 from podeval.errors import StoreUnusable
 from podeval.store.tables import ArenaSystem
 from tests.fakes.databases import ON_SQLITE, SERVER_LONG, Make
@@ -76,9 +76,13 @@ def test_a_following_ranking_equals_one_that_reads_every_vote(
     small_arena: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     small = small_arena(systems=5, items=8, gold_share=0.2, gold_after=3)
-    operator, read_votes = ArenaModeration(small.arena, small.clock), ratings.read_later_votes
+    operator, read_votes = ArenaModeration(small.arena, small.clock), kept_ranking.read_later_votes
     read: list[int | None] = []
-    monkeypatch.setattr(ratings, "read_later_votes", lambda *about: read.append(about[2]) or read_votes(*about))
+    whether_from_file: list[bool] = []
+    read_file = kept_ranking.read_kept
+    monkeypatch.setattr(kept_ranking, "read_later_votes", lambda *about: read.append(about[2]) or read_votes(*about))
+    # So few votes would not be kept on disk.
+    monkeypatch.setattr(kept_ranking, "_MANY", 1)
     following = Rankings(small.arena, share=1e9, quick=1e9)
 
     def change_and_compare(change: Callable[[], Any]) -> list[int | None]:
@@ -87,10 +91,16 @@ def test_a_following_ranking_equals_one_that_reads_every_vote(
         read.clear()
         kept = following.current()
         what = read.copy()
+        read.clear()
+        restarted = Rankings(small.arena, share=1e9, quick=1e9).current()
+        whether_from_file.append(None not in read)
+        monkeypatch.setattr(kept_ranking, "read_kept", lambda *_: None)
         new = Rankings(small.arena, share=1e9, quick=1e9).current()
-        assert json.dumps(kept.document() | {"made_at": ""}) == json.dumps(new.document() | {"made_at": ""})
-        assert kept.heard == new.heard
-        assert kept.table().equals(new.table())
+        monkeypatch.setattr(kept_ranking, "read_kept", read_file)
+        for other in (kept, restarted):
+            assert json.dumps(other.document() | {"made_at": ""}) == json.dumps(new.document() | {"made_at": ""})
+            assert other.heard == new.heard
+            assert other.table().equals(new.table())
         return what
 
     about = {"reason": "to be compared", "by": "operator"}
@@ -111,6 +121,7 @@ def test_a_following_ranking_equals_one_that_reads_every_vote(
     vote_often(small, 3)
     assert len(change_and_compare(lambda: None)) == 1
     assert change_and_compare(lambda: operator.count_vote(newest["vote"], True, **about)) == []
+    assert all(whether_from_file)
     # A vote becomes visible after one with a higher number.
     number_vote(small, small.arena.list_votes(limit=100)[1][-1]["number"], 1000)
     change_and_compare(lambda: None)
@@ -119,7 +130,14 @@ def test_a_following_ranking_equals_one_that_reads_every_vote(
     number_vote(small, early["number"], 500)
     assert change_and_compare(lambda: None) == [500]
     # A new vote may have the number of an erased one.
-    assert change_and_compare(lambda: [small.arena.erase(pseudonym="voter3"), small.vote("new")]) == [None]
+    file = find_file(small.database.name).with_suffix(".votes.npz")
+    assert b"voter" not in file.read_bytes().replace(b"voters", b""), "it names nobody"
+    small.arena.erase(pseudonym="voter3")
+    with small.database.reading() as session:
+        assert VoteReader(file).read(session), "another process reads the votes"
+    assert not file.exists()
+    assert change_and_compare(lambda: small.vote("new")) == [None]
+    assert json.loads(np.load(file)["content"].tobytes())["erasures"] == 1
 
 
 @ON_SQLITE
@@ -129,7 +147,7 @@ def test_the_last_ranking_is_served_after_a_restart_until_the_new_one_is_there(
     small = small_arena(systems=5, items=6)
     vote_often(small)
     last = Rankings(small.arena, quick=-1.0).current()
-    wait_until(lambda: read_ranking(find_file(small.database.name), Ranking) is not None)
+    wait_until(lambda: read_kept(find_file(small.database.name), Ranking) is not None)
     small.vote("somebody")
     go, status = threading.Event(), ranking_module.report_status
     monkeypatch.setattr(ranking_module, "report_status", lambda *about: go.wait(60) and status(*about))
@@ -153,13 +171,13 @@ def test_a_ranking_of_other_votes_or_of_no_ranking_at_all_is_not_served(small_ar
     vote_often(small, 10)
     assert Rankings(small.arena, quick=-1.0).current().status.votes == 10
     file = find_file(small.database.name)
-    wait_until(lambda: read_ranking(file, Ranking) is not None)
+    wait_until(lambda: read_kept(file, Ranking) is not None)
     # The newest vote that it rests on is gone.
     small.arena.erase(pseudonym="voter3")
     assert Rankings(small.arena, quick=-1.0).current().status.votes == 8
-    wait_until(lambda: (kept := read_ranking(file, Ranking)) is not None and kept.status.votes == 8)
+    wait_until(lambda: (kept := read_kept(file, Ranking)) is not None and kept.status.votes == 8)
     file.write_bytes(b"no archive")
-    assert read_ranking(file, Ranking) is None
+    assert read_kept(file, Ranking) is None
     assert Rankings(small.arena).current().status.votes == 8
 
 

@@ -377,7 +377,7 @@ def test_channels_without_weights_are_refused_with_advice(layout: str | None) ->
 
 
 def test_layout_and_samples_must_agree() -> None:
-    with pytest.raises(BadInput, match="6 channels but the samples have 2"):
+    with pytest.raises(BadInput, match="6 channels, but the samples have 2"):
         measure(tones((-23, 1)), RATE, "5.1(side)")
 
 

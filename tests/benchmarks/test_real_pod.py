@@ -54,7 +54,7 @@ def test_scripts_other_than_the_pinned_ones_are_refused() -> None:
     split = REAL_POD.split("topics")
     other = PinnedFile(file=str(split.scripts and split.scripts.file), revision="sha256:" + "0" * 64)
     with pytest.raises(
-        PodevalError, match=r"real_pod_scripts\.jsonl is .*, but its benchmark pins sha256:000000000000"
+        PodevalError, match=r"real_pod_scripts\.jsonl has the hash .*, but its benchmark pins sha256:000000000000"
     ):
         read_scripts(other)
 
@@ -70,7 +70,7 @@ def test_a_reference_voice_is_a_short_clean_recording(voice: ReferenceVoice) -> 
 
 def test_a_recording_that_was_changed_is_refused() -> None:
     voice = next(iter(read_voices(VOICES).values())).model_copy(update={"sha256": "0" * 64})
-    with pytest.raises(PodevalError, match="its manifest says 000000000000"):
+    with pytest.raises(PodevalError, match="its manifest states 000000000000"):
         voice.recording()
 
 

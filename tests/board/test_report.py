@@ -116,7 +116,7 @@ def test_a_report_speaks_chinese_too(folder: RunsFolder) -> None:
 
 
 def test_what_is_not_there_is_unknown(folder: RunsFolder) -> None:
-    with pytest.raises(BadInput, match="no such system"):
+    with pytest.raises(BadInput, match="no system with the id"):
         report_system(folder, "nobody")
 
 

@@ -95,7 +95,7 @@ def test_a_badge_says_the_rank_range_or_why_there_is_none(runs: Path, site: Path
 
 def test_a_folder_with_something_else_is_not_written_to(runs: Path, tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("mine")
-    with pytest.raises(BadInput, match="something other than a site"):
+    with pytest.raises(BadInput, match="files that do not belong to a site"):
         downloads.write_site(runs, tmp_path)
 
 

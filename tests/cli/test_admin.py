@@ -43,7 +43,7 @@ def test_submissions_are_cancelled_queued_again_and_taken_down(
         ("submission cancelled", "bob"),
     ]
     takedown = podeval("admin", "takedown", id, *because, "--runs", str(tmp_path))
-    assert (takedown.code, takedown.out) == (0, f"{id}: cancelled; its outputs are deleted\n")
+    assert (takedown.code, takedown.out) == (0, f"{id}: cancelled; its outputs were deleted\n")
     newest = json.loads(podeval("admin", "trail", "--json", "--newest", "1").out)
     assert (newest["subject"], newest["reason"], newest["made_by"]) == (id, "a test", "ada")
 

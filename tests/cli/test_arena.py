@@ -78,7 +78,7 @@ def test_from_manifest_to_ranking(podeval: Podeval, database: Path, manifest: Pa
     assert "24 votes by 8 voters" in podeval("arena", "ratings").out
     alike = podeval("arena", "ratings", "--covariate", "length")
     assert (alike.code, "the same length, so its effect cannot be estimated" in alike.err) == (2, True)
-    assert "intact, and every commit is synced" in podeval("arena", "status").out
+    assert "is intact, and every commit is synced to disk" in podeval("arena", "status").out
     assert podeval("arena", "export", tmp_path / "out").code == 0
     assert len(pd.read_parquet(tmp_path / "out" / "votes.parquet")) == 24
     log = tmp_path / "battles.jsonl"
@@ -136,7 +136,7 @@ def test_an_alarm_is_no_success(podeval: Podeval, database: Path) -> None:
         (("status", "--database", "absent.db"), "arena add"),
         (("ratings",), "no votes"),
         (("erase",), "--name, --identity and --pseudonym"),
-        (("add", "absent.yaml", "--controls"), "leave out the other options"),
+        (("add", "absent.yaml", "--controls"), "so leave them out"),
         (("import", "absent"), "cannot read absent"),
         (("add", "absent.yaml"), "absent.yaml cannot be read"),
     ],

@@ -49,7 +49,7 @@ CASES = [
     ("loudness", "silence.wav", 1, "digital silence from beginning to end; check how it was exported"),
     ("loudness", "nan.wav", 1, "samples that are not numbers (NaN or infinity); export it again"),
     ("loudness", "blip.wav", 1, "lasts 0.05 s; at least 0.4 s are needed"),
-    ("loudness", "seven.wav", 1, "no channel weights for 7 channels; downmix to stereo or 5.1 first"),
+    ("loudness", "seven.wav", 1, "for 7 channels; downmix the recording to stereo or 5.1 first"),
     ("loudness", "telephone.wav", 0, None),
     ("loudness", "studio.wav", 0, None),
     ("loudness", f"./{AWKWARD}", 0, None),
@@ -131,11 +131,11 @@ def test_upsampling_is_done_where_it_is_asked_for(podeval: Podeval, files: Path)
         (("measure", "wer", "good.wav"), "wer needs the words that should be spoken: add --text FILE"),
         (
             ("measure", "loudness", "good.wav", "--text", "text.wav"),
-            "has nothing to compare with; leave out --text and --reference",
+            "does not use a text or a reference; leave out --text and --reference",
         ),
         (
             ("measure", "loudness", "good.wav", "--reference", "seven.wav"),
-            "has nothing to compare with; leave out --text and --reference",
+            "does not use a text or a reference; leave out --text and --reference",
         ),
         (("measure", "loudness"), "Missing argument"),
         (
@@ -151,7 +151,10 @@ def test_upsampling_is_done_where_it_is_asked_for(podeval: Podeval, files: Path)
             "there is no split of real_pod 'nosuch'; choose from demo, topics, spontaneous",
         ),
         (("run", "espeak_ng", "--benchmark", "realpod"), "no benchmark 'realpod'; did you mean real_pod?"),
-        (("run", "espeak_ng", "--track", "respond"), "the split demo is for voice, write, podcast, not respond"),
+        (
+            ("run", "espeak_ng", "--track", "respond"),
+            "the split demo has no track respond; choose from voice, write, podcast",
+        ),
         (("run", "espeak_ng", "--profile", "best"), "no profile 'best' that can be run"),
         (("run", "espeak_ng", "--seed", "-1"), "the seed -1 of espeak_ng is out of range"),
         (("run", "nowhere.yaml"), "cannot read nowhere.yaml: No such file or directory; check the path"),
@@ -254,13 +257,13 @@ def test_a_malformed_submission_is_told_by_line_and_field(podeval: Podeval, tmp_
         assert f"{path}, line 7, column 3, system.open: " in said.err
         assert f"{path}, line 12, column 3, source.runer: is not a field here; did you mean runner?" in said.err
     path.write_text("schema_version: 1\nsystem: [\n")
-    assert f"{path} is not YAML: line 3, column 1: " in podeval("run", path).err
+    assert f"{path}: this is not YAML: line 3, column 1: " in podeval("run", path).err
 
 
 def test_a_submission_that_is_not_run_is_told_what_to_do(podeval: Podeval, tmp_path: Path) -> None:
     reported = Path(__file__).parents[2] / "submissions"
     paper = next(path for path in sorted(reported.glob("*/submission.yaml")) if "kind: reported" in path.read_text())
-    assert "contains a paper's figures, which are not run" in podeval("run", paper, code=2).err
+    assert "contains a paper's figures, so there is nothing to run" in podeval("run", paper, code=2).err
     template = reported / "template.yaml"
     said = podeval("run", template, code=2)
     assert f"{template} is of kind model: queue it with `podeval submit {template}`, then `podeval worker" in said.err

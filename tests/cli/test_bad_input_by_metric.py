@@ -173,7 +173,7 @@ def test_one_speaker_only(
 def test_a_reference_voice_that_is_missing_or_cannot_be_used(podeval: Podeval, files: Path, name: str) -> None:
     missing = podeval("measure", name, files / "voice.wav")
     assert (missing.code, missing.out) == (2, "")
-    assert f"{name} needs the voice to compare with: add --reference FILE, or SPEAKER=FILE for each" in missing.err
+    assert f"{name} needs a recording of the voice to compare with: add --reference FILE, or SPEAKER=" in missing.err
     for file, sentence in REFUSED.items():
         said = podeval("measure", name, files / "voice.wav", "--reference", files / file)
         assert (said.code, said.out) == (2, "")
@@ -228,7 +228,7 @@ def test_a_generation_log_that_is_none(podeval: Podeval, files: Path) -> None:
     for file, sentence in {
         "nowhere.json": "does not exist; check the path",
         "empty.txt": "is empty",
-        "words.txt": "the generation log is neither JSON nor JSON lines",
+        "words.txt": "the generation log is neither JSON nor JSON Lines",
         "turns.json": "piece 1 of the generation log needs wall_seconds in seconds",
     }.items():
         assert sentence in podeval("measure", "rtf", files / file, code=2).out

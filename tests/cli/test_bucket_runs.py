@@ -45,7 +45,7 @@ def test_what_left_the_bucket_leaves_the_copy(bucket: dict[str, bytes], tmp_path
     ("command", "sentence"),
     [
         (["report", "show", "--runs", "hf://buckets/lab/results"], "write hf://buckets/OWNER/NAME/FOLDER"),
-        (["report", "show", "--runs", "hf://buckets/lab/results/elsewhere"], "no results of runs in elsewhere"),
+        (["report", "show", "--runs", "hf://buckets/lab/results/elsewhere"], "the folder elsewhere of the bucket"),
         (["submissions", "list", "--runs", ADDRESS], "is in a bucket"),
     ],
 )

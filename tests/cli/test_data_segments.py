@@ -101,11 +101,13 @@ def test_a_clip_that_ends_after_the_recording_is_cut_short_and_one_that_begins_t
     whole, _ = soundfile.read("show.wav", dtype="int16")
     soundfile.write("short.wav", whole[: 12 * RATE], RATE)
     said = podeval("data", "segments", "show.txt", "--audio", "short.wav", "--clips-out", "clips", code=0)
-    assert "cut short at the end of short.wav: clip 1, 2" in said.err
+    assert "these clips are cut short at the end of short.wav: 1, 2" in said.err
     assert soundfile.info("clips/dialog_2_Ben-Ann_Eve_9.00-19.00.wav").frames == 3 * RATE
     soundfile.write("shorter.wav", whole[: 8 * RATE], RATE)
     said = podeval("data", "segments", "show.txt", "--audio", "shorter.wav", "--clips-out", "none", code=2)
-    assert "clip 2 begins at 9.00 s, but shorter.wav lasts 8.00 s; does the transcript belong to this" in said.err
+    assert (
+        "clip 2 begins at 9.00 s, but shorter.wav lasts 8.00 s; check that the transcript belongs to this" in said.err
+    )
     assert not Path("none").exists()
 
 
@@ -123,7 +125,7 @@ def test_a_selection_of_too_few_takes_all_and_of_none_says_why(podeval: Podeval,
     said = podeval(
         "data", "segments", "show.txt", "--select", 9, "--min-seconds", 12, "--max-seconds", 35, "--json", code=0
     )
-    assert "clips of 12 to 35 s: 1 found, 9 requested; all found are used" in said.err
+    assert "only 1 of 9 requested clips of 12 to 35 s were found; all are used" in said.err
     assert json.loads(said.out)["clips"] == CLIPS[:1]
     said = podeval("data", "segments", "show.txt", "--min-seconds", 1, "--max-seconds", 2, "--json", code=1)
     assert json.loads(said.out)["reason"].startswith("no clip lasts 1 to 2 s; choose other limits")
@@ -163,8 +165,8 @@ BAD = [
     (["show.txt", "--summary-out", "s.wav"], 2, "--summary-out also needs its recording"),
     (["show.txt", "--audio", "gone.wav", "--clips-out", "c"], 2, "'gone.wav' does not exist"),
     (["show.txt", "--audio", "show.txt", "--clips-out", "c"], 2, "not audio"),
-    (["show.txt", "--audio", "silence.wav", "--clips-out", "c"], 1, "is digital silence at the cut"),
-    (["show.txt", "--audio", "silence.wav", "--summary-out", "s.wav"], 1, "is digital silence at the cut"),
+    (["show.txt", "--audio", "silence.wav", "--clips-out", "c"], 1, "to export is digital silence"),
+    (["show.txt", "--audio", "silence.wav", "--summary-out", "s.wav"], 1, "to export is digital silence"),
     (["show.txt", "--audio", "nan.wav", "--clips-out", "c"], 1, "samples that are not numbers"),
     (["show.txt", "--audio", "show.wav", "--clips-out", "show.txt"], 2, "Not a directory; choose a folder"),
     (["gone.wav", "--clips-out", "/proc/x"], 2, "cannot write to /proc/x: "),
@@ -216,7 +218,7 @@ def test_what_cannot_be_done_has_a_sentence_and_an_empty_list(
         (["--min-seconds", "30"], "no clip fits --min-seconds 30 and --max-seconds 25"),
         (["--max-seconds", "nan"], "no clip fits"),
         (["--profile", "paper"], "no profile 'paper'"),
-        (["--summary-out", "s.mp3"], "--summary-out writes WAV; s.mp3 should end in .wav"),
+        (["--summary-out", "s.mp3"], "--summary-out writes WAV; change the name s.mp3 to one that ends in .wav"),
         (["--audio", "show.wav", "--summary-out", "show.wav"], "show.wav is an input and would be overwritten"),
         (["--transcript-out", "../{folder}/show.txt"], "show.txt is an input and would be overwritten"),
     ],

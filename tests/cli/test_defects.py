@@ -73,14 +73,17 @@ def test_labels_are_audacitys_or_webvtt_by_the_name_of_the_file(podeval: Podeval
         assert podeval("score", "--defects", broken, "--labels", broken.parent / name).code == 0
         assert (broken.parent / name).read_text(encoding="utf-8").startswith(first)
     refused = podeval("score", "--defects", broken, "--labels", "a.csv", code=2)
-    assert "labels must be .txt (Audacity) or .vtt (WebVTT)" in refused.err
+    assert "the name must end in .txt (Audacity) or .vtt (WebVTT)" in refused.err
 
 
 def test_what_could_not_be_listened_to_is_said_and_the_rest_is_listed(podeval: Podeval, broken: Path) -> None:
     script = broken.parent / "script.json"
     script.write_text(json.dumps([{"speaker": who, "text": "good morning to you"} for who in "AB"]))
     said = podeval("score", "--defects", broken, "--text", script, code=1)
-    assert "speaker_attribution could not run: less than half of the script's words were recognised" in said.err
+    assert (
+        "the metric speaker_attribution could not be computed: less than half of the script's words were recognised"
+        in said.err
+    )
     assert "omitted" in said.out
     assert podeval("score", "--defects", broken.parent / "nowhere.wav").code == 2
 

@@ -55,7 +55,7 @@ def test_what_bounds_the_memory_of_untrusted_models_is_said(podeval: Any, monkey
     monkeypatch.setattr(cgroup, "find_tree", lambda: cgroup.Tree(cgroup.V2, place.parent, place))
     monkeypatch.setattr(sandbox, "explain_missing_isolation", lambda: None)
     said = podeval("doctor").out
-    assert "Sandbox of untrusted models: ready" in said
+    assert "Sandbox for untrusted models: ready" in said
     assert f"memory is limited by its own memory cgroup (version 2, below {place})" in said
     assert re.search(r"system calls: \d\d are refused or restricted", said)
     assert "Recordings from strangers are decoded in the sandbox" in said

@@ -128,7 +128,7 @@ def test_a_reference_is_made_of_any_recordings(
     out = tmp_path / "people.npz"
     said = podeval("data", "likeness-reference", folder, "--out", out, "--about", "four tones", code=0)
     assert said.out.strip() == str(out)
-    assert "broken.wav: left out: " in said.err
+    assert "broken.wav was left out: " in said.err
     assert "8 recordings, 0.8 minutes, 160 windows" in said.err
     about = likeness.PeopleReference.load(out).about
     assert (about["about"], about["recordings"]) == ("four tones", 8)

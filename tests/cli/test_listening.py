@@ -92,7 +92,7 @@ def test_a_design_is_written_from_folders_whose_files_pair_by_name(
     assert Path("test.yaml").read_text() == text
     Path("some.yaml").write_text(text.replace("each: all\n", ""))
     shorter = podeval("listening", "check", "some.yaml").out
-    assert "each listener rates 2 of 4 recordings (`each: all` in the design asks for all of every item)" in shorter
+    assert "each listener rates 2 of 4 recordings (with `each: all` in the design, all of them)" in shorter
     assert "each system gets 20 marks" in shorter
     assert "add --reference FOLDER" in podeval(*new, "mushra", "aria", "basso", "--out", "m.yaml", code=2).err
     podeval(*new, "mushra", "aria", "basso", "--reference", "people", "--out", "m.yaml", code=0)
@@ -211,7 +211,7 @@ def test_unknown_tests_and_forms_are_sentences(podeval: Any, place: Path) -> Non
     assert "no listening test 'nope'" in podeval("listening", "results", "nope", "--database", place).err
     said = podeval("listening", "export", "small", "--database", place, "--form", "xml").err
     assert "jsonl, csv, parquet or webmushra" in said
-    assert "written to a file" in podeval("listening", "export", "small", "--database", place, "--form", "parquet").err
+    assert "needs a file" in podeval("listening", "export", "small", "--database", place, "--form", "parquet").err
 
 
 def test_a_tidy_table_is_one_row_a_mark_as_csv_and_as_parquet(podeval: Any, place: Path, tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ def test_json_and_csv_are_printed_and_written(podeval: Podeval, folder: Path) ->
 def test_a_recording_that_cannot_be_proofed_is_exit_code_1(podeval: Podeval, folder: Path) -> None:
     (folder / "audio" / "b.wav").write_bytes(b"no sound at all")
     said = podeval("proof", folder / "book.txt", folder / "audio", code=1)
-    assert "b.wav was not proofed: " in said.err
+    assert "b.wav was not checked: " in said.err
 
 
 def test_what_cannot_be_read_or_written_is_refused_before_anything_is_heard(podeval: Podeval, folder: Path) -> None:

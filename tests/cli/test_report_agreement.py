@@ -138,7 +138,10 @@ def test_values_and_an_order_give_the_printed_table_of_public_clips(podeval: Any
     assert "| 0.52 [" in table[0]
     assert "| 0.37 [-0.65, 0.92]" in table[0]
     assert "| order | distillmos.distillmos | notebooklm | 4.6" in chosen
-    assert "no values of pam" in podeval("report", "agreement", *files, "--metrics", "pam", code=2).err
+    assert (
+        "no values with a known direction exist for pam"
+        in podeval("report", "agreement", *files, "--metrics", "pam", code=2).err
+    )
 
 
 def write_clips(folder: Path) -> dict[tuple[str, str], float]:
@@ -173,7 +176,7 @@ def test_recordings_are_measured_matched_by_name_and_compared_per_listener(podev
     assert "--set takes METRIC.PARAMETER=VALUE" in twice
     (tmp_path / "other").mkdir()
     soundfile.write(tmp_path / "other" / "x.wav", np.zeros(16_000), 16_000)
-    assert "no recording of the rated outputs" in podeval(*asked[:4], "--audio", tmp_path / "other", code=2).err
+    assert "no recording of a rated output" in podeval(*asked[:4], "--audio", tmp_path / "other", code=2).err
 
 
 def test_ratings_are_needed_and_the_corpora_are_listed(podeval: Any, tmp_path: Path) -> None:
@@ -183,7 +186,7 @@ def test_ratings_are_needed_and_the_corpora_are_listed(podeval: Any, tmp_path: P
         assert name in listed
     rows = [json.loads(line) for line in podeval("data", "fetch", "ratings", "--json").out.splitlines()]
     assert rows[0]["columns"][0] == ["file name", "model", "ovl"]
-    assert "cannot be fetched by a program" in podeval("data", "fetch", "ratings", "speechjudge", code=2).err
+    assert "can only be fetched by hand" in podeval("data", "fetch", "ratings", "speechjudge", code=2).err
 
 
 def test_the_published_session_of_webmushra_is_reported_without_values(podeval: Any, shared_data: Path) -> None:

@@ -39,7 +39,8 @@ def test_labels_that_are_empty_say_why(podeval: Podeval, recordings: Path, tmp_p
         "score", recordings / "one.wav", "--metrics", "loudness", "--labels", tmp_path / "labels.txt", code=0
     )
     assert (
-        "labels.txt, which is empty: there are no turns and no defects to write, try it without --metrics" in said.err
+        "labels.txt, which is empty: there are no turns or defects to write; run the command without --metrics"
+        in said.err
     )
 
 
@@ -70,7 +71,7 @@ def test_json_is_one_object_a_file(podeval: Podeval, recordings: Path) -> None:
         (["one.wav", "--metrics", "dnmos"], "did you mean 'dnsmos'"),
         (["one.wav", "--profile", "best"], "there is no profile 'best'"),
         (["one.wav", "--out", "report.doc"], "the name must end in .html, .json, .csv or .parquet"),
-        (["one.wav", "--labels", "labels.srt"], "labels must be .txt (Audacity) or .vtt (WebVTT)"),
+        (["one.wav", "--labels", "labels.srt"], "the name must end in .txt (Audacity) or .vtt (WebVTT)"),
         (["one.wav", "--metrics", "wer"], "wer needs the words: --text FILE"),
         (["one.wav", "two.wav", "--labels", "a.txt"], "--labels accepts only one recording"),
         (["one.wav", "--text", "a.txt", "--text", "b.txt"], "1 files and 2 texts"),

@@ -71,7 +71,7 @@ def test_without_a_network_what_needs_none_is_checked(
     source = {"kind": "model", "repo": "lab/voice", "revision": "a" * 40, "task": "text-to-speech"}
     (tmp_path / "submission.yaml").write_text(yaml.safe_dump({**DOCUMENT, "source": source}))
     said = podeval(*command, code=1)
-    assert said.out == "A passes the checks that need no network\n"
+    assert said.out == "A passes the checks that do not need the network\n"
     assert "Nothing about the repo lab/voice was checked, because the Hub does not answer" in said.err
     source["task"] = "script-writer"
     (tmp_path / "submission.yaml").write_text(yaml.safe_dump({**DOCUMENT, "source": source}))

@@ -35,7 +35,7 @@ def test_settings_are_checked_against_the_step() -> None:
     ("words", "sentence"),
     [
         (("lfs_bench", "write"), "this step needs --judge"),
-        (("lfs_bench", "finish", "--judge", "x@http://127.0.0.1:1"), "this step takes no --judge"),
+        (("lfs_bench", "finish", "--judge", "x@http://127.0.0.1:1"), "this step does not use --judge"),
         (("lfs_bench", "take"), "this step needs FILEs"),
         (("lfs_bench", "cook"), "there is no step of lfs_bench 'cook'"),
         (("real_pods", "topics"), "there is no benchmark to construct 'real_pods'"),

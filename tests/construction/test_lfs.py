@@ -103,12 +103,12 @@ def test_from_a_plan_to_a_built_dataset(
     writer.screenings[private] = {"details": details}
     done = podeval("lfs_bench", "refine", "--into", into, *judge)
     assert "quality: 15 kept, 1 left out" in done.output
-    assert "review: 14 of 14 to decide" in done.output
+    assert "review: 14 of 14 rows await a decision" in done.output
     assert {left["id"]: left["step"] for left in rows(into / "left_out.jsonl")} == {
         by_topic[dull]: "quality",
         by_topic[severe]: "privacy and safety",
     }
-    with pytest.raises(BadInput, match="no cases are marked to be kept yet"):
+    with pytest.raises(BadInput, match="no case has been accepted yet"):
         raise podeval("lfs_bench", "finish", "--into", into, code=None).exception
     assert not (into / "finished").exists()
 
@@ -122,10 +122,10 @@ def test_from_a_plan_to_a_built_dataset(
     assert text.count("Karl Klein") + text.count("柯小林") == 12
 
     done = podeval("lfs_bench", "write", "--into", into, *chosen, *judge)
-    assert "planned: 3 new, 16 from before, 3 of which were discarded" in done.output
+    assert "planned: 3 new rows and 16 earlier rows, 3 of which were removed" in done.output
     assert "written: 3 kept" in done.output
     done = podeval("lfs_bench", "refine", "--into", into, *judge)
-    assert "review: 3 of 17 to decide" in done.output
+    assert "review: 3 of 17 rows await a decision" in done.output
     # What somebody said no to stays out; the new ones wait until somebody decides.
     done = podeval("lfs_bench", "finish", "--into", into, code=1)
     assert "review: 13 kept, 1 left out, 3 waiting" in done.output
@@ -261,7 +261,7 @@ def test_a_quote_that_is_not_in_the_text_is_asked_for_again(
             "--set", "languages=english", "--judge", model.name)  # fmt: skip
     writer.screenings["topic 0"] = {"details": details}
     done = podeval("lfs_bench", "refine", "--into", tmp_path, "--judge", model.name, code=1)
-    assert "'Nobody Here' occurs in no turn of the text" in done.output
+    assert "'Nobody Here' does not occur in any turn of the text" in done.output
     assert rows(tmp_path / "refined.jsonl") == []
 
 

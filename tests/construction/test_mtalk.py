@@ -59,7 +59,7 @@ def test_from_dialogues_to_a_built_dataset(
     model.answers.append(annotator)
     podeval("mtalk_bench", "take", dialogues, "--into", into)
     done = podeval("mtalk_bench", "tag", "--into", into, *judge)
-    assert "tagged: 1 dialogues, both annotators agree on 0" in done.output
+    assert "tagged: 1 dialogues; both annotators agree on 0 of them" in done.output
     # A third annotator may change tags, not words.
     wrong = "\n".join([TURNS[0], "(phone ringing) No, thank you."])
     edit(into / "tags-amb.csv", {}, {"keep": "yes", "tagged (edit)": wrong})
@@ -69,27 +69,27 @@ def test_from_dialogues_to_a_built_dataset(
     edit(into / "tags-amb.csv", {}, {"keep": "yes", "tagged (edit)": right})
     done = podeval("mtalk_bench", "script", "--into", into)
     assert "to record: 4 turns of 2 dialogues" in done.output
-    assert "sounds: fill in 2 tags" in done.output
+    assert "sounds: 2 tags need a line in" in done.output
 
     done = podeval("mtalk_bench", "check", "--into", into, code=1)
-    assert "recordings contains no recording of it" in done.output
+    assert "recordings contains no recording of this turn" in done.output
     recordings = into / "recordings"
     for number, name in enumerate(("sem-9-1-1", "sem-9-1-2", "amb-9-1-1", "amb-9-1-2")):
         speech(recordings / f"{name}.wav", number)
     podeval("mtalk_bench", "check", "--into", into, code=1)
     edit(into / "checks.csv", {"sem-9-1-2": {"keep": "no", "fault (edit)": "words"}}, {"keep": "yes"})
     done = podeval("mtalk_bench", "check", "--into", into, code=1)
-    assert "round 1: 4 heard, 1 refused (1 words)" in done.output
+    assert "round 1: 4 recordings checked, 1 refused (1 words)" in done.output
     assert "sem-9-1-2 is waiting: refused in round 1 (words); record it again" in done.output
     speech(recordings / "sem-9-1-2.wav", 77)
     podeval("mtalk_bench", "check", "--into", into, code=1)
     edit(into / "checks.csv", {}, {"keep": "yes"})
     done = podeval("mtalk_bench", "check", "--into", into)
-    assert "round 2: 1 heard, 0 refused" in done.output
+    assert "round 2: 1 recordings checked, 0 refused" in done.output
     assert "checked: 4 of 4 turns accepted" in done.output
 
     done = podeval("mtalk_bench", "finish", "--into", into, code=1)
-    assert "sounds.csv does not say what 'cafe chatter' sounds like" in done.output
+    assert "sounds.csv states no kind for the tag 'cafe chatter'" in done.output
     speech(into / "cafe.wav", 5, 0.4)
     speech(into / "phone.wav", 6, 0.3)
     edit(
@@ -123,7 +123,7 @@ def test_a_turn_refused_three_times_leaves_with_its_dialogue(into: Path, podeval
         # It may be recorded anew before anybody reads the verdict.
         edit(into / "checks.csv", {"sem-9-1-2": refused}, {"keep": "yes"})
     done = podeval("mtalk_bench", "check", "--into", into)
-    assert "round 3: 1 heard, 1 refused (1 expression)" in done.output
+    assert "round 3: 1 recordings checked, 1 refused (1 expression)" in done.output
     (left,) = rows(into / "left_out.jsonl")
     assert left["id"] == "sem-9-1"
     assert left["reason"] == "sem-9-1-2 was refused in 3 rounds: expression, expression, expression"
@@ -140,7 +140,7 @@ def test_a_verdict_does_not_hold_for_another_recording(into: Path, podeval: Any,
     speech(into / "recordings" / "sem-9-1-1.wav", 9)
     done = podeval("mtalk_bench", "check", "--into", into, code=1)
     assert "checked: 1 of 2 turns accepted" in done.output
-    assert "sem-9-1-1 is waiting: due in round 1" in done.output
+    assert "sem-9-1-1 is waiting: its recording must be checked in round 1" in done.output
 
 
 def test_a_machine_says_what_it_hears_to_be_wrong(into: Path, podeval: Any, table: Any) -> None:

@@ -91,7 +91,7 @@ def test_from_scenarios_and_capabilities_to_dialogues_to_record(
     into, judge = tmp_path / "mine", ("--judge", model.name)
     writer.enough = {SAID["a boat"][1]}
     done = podeval("mtalk_bench", "write", "--into", into, "--set", "each=2", *KINDS, *judge)
-    assert "planned: 4 new, 0 from before, 0 of which were discarded" in done.output
+    assert "planned: 4 new rows and 0 earlier rows, 0 of which were removed" in done.output
     raw = {row["id"]: row for row in rows(into / "raw.jsonl")}
     assert list(raw) == [f"9-{MEMORY}-001", f"9-{MEMORY}-002", f"9-{SAFETY}-001", f"9-{SAFETY}-002"]
     parcel = raw[f"9-{MEMORY}-001"]
@@ -104,7 +104,7 @@ def test_from_scenarios_and_capabilities_to_dialogues_to_record(
     assert [(row["id"], row["step"]) for row in rows(into / "left_out.jsonl")] == [(f"9-{MEMORY}-002", "independence")]
     done = podeval("mtalk_bench", "infer", "--into", into, *judge)
     assert writer.asked["foremost"] == 2, "of an only semantic label nobody is asked"
-    assert "capability as ordered: 2 of 3; people resolve the others" in done.output
+    assert "capability as requested: 2 of 3; people decide about the others" in done.output
     found = table(into / "candidates.csv")
     assert found[f"9-{MEMORY}-001"]["capability (edit)"] == MEMORY
     lock = found[f"9-{SAFETY}-002"]
@@ -123,10 +123,10 @@ def test_from_scenarios_and_capabilities_to_dialogues_to_record(
         },
     )
     done = podeval("mtalk_bench", "select", "--into", into, code=1)
-    assert f"{SAFETY} was requested, but {MEMORY} inferred; write the correct one" in done.output
+    assert f"{SAFETY} was requested, but {MEMORY} was inferred; write the correct one" in done.output
     edit(into / "candidates.csv", {f"9-{SAFETY}-002": {"capability (edit)": SAFETY}})
     done = podeval("mtalk_bench", "select", "--into", into)
-    assert "selected: 2 of 4 written, 50%; the paper retains about 19%" in done.output
+    assert "selected: 2 of 4 dialogues (50%); the paper keeps about 19%" in done.output
     assert f"{SAFETY}: 1; the paper has at least 10 of each" in done.output
     dialogues = rows(into / "dialogues.jsonl")
     assert [(row["id"], row["turns"]) for row in dialogues] == [
@@ -144,12 +144,12 @@ def test_writing_again_asks_nothing_twice_and_makes_up_for_what_was_left_out(
     words = ("mtalk_bench", "write", "--into", into, "--set", "each=2", *KINDS, *judge)
     podeval(*words)
     before = dict(writer.asked)
-    assert "planned: 0 new, 4 from before, 0 of which were discarded" in podeval(*words).output
+    assert "planned: 0 new rows and 4 earlier rows, 0 of which were removed" in podeval(*words).output
     assert writer.asked == before
     writer.enough = {SAID["a parcel"][1]}
     podeval("mtalk_bench", "label", "--into", into, *judge)
     done = podeval(*words)
-    assert "planned: 1 new, 4 from before, 1 of which were discarded" in done.output
+    assert "planned: 1 new rows and 4 earlier rows, 1 of which were removed" in done.output
     assert rows(into / "orders.jsonl")[-1]["id"] == f"9-{MEMORY}-003"
     assert rows(into / "orders.jsonl")[-1]["situation"] == "a parcel again 0"
     assert writer.asked["dialogue"] == before["dialogue"] + 1
@@ -162,9 +162,12 @@ TWO = [{"user": "I have a question.", "assistant": "Yes?"}, {"user": "What about
     ("written", "told"),
     [
         ({"turns": TWO[:1], "needs": [1], "because": "x"}, "the user speaks 1 times, not 2 to 4"),
-        ({"turns": TWO, "needs": [], "because": "x"}, "name at least one of the turns before the last, 1 to 1"),
-        ({"turns": TWO, "needs": [2], "because": "x"}, r"needs is \[2\]"),
-        ({"turns": TWO, "needs": [1], "because": " "}, "does not say what it needs from the earlier turns"),
+        ({"turns": TWO, "needs": [], "because": "x"}, "list at least one of the turns before the last, 1 to 1"),
+        ({"turns": TWO, "needs": [2], "because": "x"}, r"`needs` is \[2\]"),
+        (
+            {"turns": TWO, "needs": [1], "because": " "},
+            "does not say what its last answer needs from the earlier turns",
+        ),
         (
             {"turns": [TWO[0], TWO[1] | {"assistant": "Well, " * 151}], "needs": [1], "because": "x"},
             "answer 2 has 151 words, not 1 to 150",

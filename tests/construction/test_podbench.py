@@ -89,7 +89,7 @@ def test_from_documents_to_a_built_dataset(
     into, judge = tmp_path / "mine", ("--judge", model.name)
     done = podeval("podbench", "take", *documents, "--into", into)
     assert "5 documents (4 en, 1 zh)" in done.output
-    assert "4 of them state no licence" in done.output
+    assert "4 documents state no licence" in done.output
     podeval("podbench", "cluster", "--into", into, *judge)
     clusters = rows(into / "clusters.jsonl")
     assert [one["documents"] for one in clusters] == [["tea-1", "tea-2"], ["chess"], ["zh"], ["rivers"]]
@@ -105,7 +105,7 @@ def test_from_documents_to_a_built_dataset(
         named = tuple(requirement["dimension"] for requirement in request["requirements"])
         assert set(named) == set(draw_dimensions(request["cluster"]["id"]))
 
-    with pytest.raises(BadInput, match="no request is kept yet"):
+    with pytest.raises(BadInput, match="no request has been accepted yet"):
         raise podeval("podbench", "finish", "--into", into, code=None).exception
     corrected = "Make a podcast on tea, please, with two voices."
     cells = {"keep": "yes", "instruction (edit)": corrected, "requirements (edit)": "speaker_number: 2"}
@@ -199,7 +199,7 @@ def test_how_alike_decides() -> None:
     [
         ('{"text": ""}\n', "document 1 has no text"),
         ("{]\n", "line 1 is not JSON"),
-        ("[1]\n", "line 1 is not an object"),
+        ("[1]\n", "line 1 is a list, not an object"),
     ],
 )
 def test_documents_that_are_none_are_a_sentence(tmp_path: Path, content: str, sentence: str) -> None:

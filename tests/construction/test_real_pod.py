@@ -68,7 +68,7 @@ def test_from_categories_to_a_built_dataset(
         "news matter 1": [episode(2, "Colours"), episode(4, "The press", contentAdvisoryRating="Explicit")],
     }
     done = podeval("real_pod", "search", "--into", into, "--set", "country=gb", "--set", "most=4")
-    assert "searched: 2 topics, 3 candidates for 2 of them" in done.output
+    assert "searched: 2 topics; there are 3 candidates for 2 of them" in done.output
     assert directory.paths()[0] == ("/search?term=why+we+paint&media=podcast&entity=podcastEpisode&country=gb&limit=4")
     asked = len(directory.asked)
     podeval("real_pod", "search", "--into", into, "--set", "country=gb")
@@ -76,7 +76,7 @@ def test_from_categories_to_a_built_dataset(
 
     edit(into / "candidates.csv", {name: {"keep": "yes"} for name in ("Arts_1/1", "Arts_1/2", "News_1/2")})
     done = podeval("real_pod", "finish", "--into", into, code=1)
-    assert "Arts_1 is waiting: 2 episodes are marked yes in candidates.csv; keep only one of them" in done.output
+    assert "Arts_1 is waiting: 2 episodes are marked `yes` in candidates.csv; keep only one of them" in done.output
     edit(into / "candidates.csv", {"Arts_1/1": {"keep": ""}})
     podeval("real_pod", "finish", "--into", into)
     build("real_pod", tmp_path / "built", source=str(into / "finished"), configs=("topics",), cache=tmp_path / "cache")

@@ -31,7 +31,7 @@ def fill(path: Path, delimiter: str = ",", **cells: dict[str, str]) -> None:
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    assert lay_out(tmp_path / "review.csv", ENTRIES).startswith("3 of 3 to decide")
+    assert lay_out(tmp_path / "review.csv", ENTRIES).startswith("3 of 3 rows await a decision")
     return tmp_path / "review.csv"
 
 
@@ -39,7 +39,7 @@ def test_nothing_passes_unreviewed(path: Path) -> None:
     found = read_decisions(path, ENTRIES, "review")
     assert found.kept == {}
     assert [w.id for w in found.waiting] == ["a", "b", "c"]
-    assert "there is no yes or no in the column `keep`" in found.waiting[0].reason
+    assert "the column `keep` of review.csv contains neither yes nor no" in found.waiting[0].reason
 
 
 @pytest.mark.parametrize("delimiter", [",", ";"])
@@ -48,7 +48,7 @@ def test_yes_keeps_no_leaves_out_and_corrections_are_taken(path: Path, delimiter
     found = read_decisions(path, ENTRIES, "review")
     assert found.kept == {"a": {"text": ENTRIES[0].editable["text"]}}
     assert [(left.id, left.step, left.reason) for left in found.left_out] == [
-        ("b", "review", "a reviewer left it out: dull, indeed")
+        ("b", "review", "refused by a reviewer: dull, indeed")
     ]
     assert [w.id for w in found.waiting] == ["c"]
     everything = read_decisions(path, ENTRIES, "review", accept_all=True)
@@ -61,8 +61,8 @@ def test_verdicts_outlive_a_new_table_while_the_row_is_what_was_seen(path: Path)
     changed = [ENTRIES[0], ReviewRow("b", {"why": "dull"}, {"text": "rewritten"}), ENTRIES[2]]
     stale = read_decisions(path, changed, "review")
     assert [w.id for w in stale.waiting] == ["b", "c"]
-    assert "it changed after review.csv was written" in stale.waiting[0].reason
-    assert lay_out(path, changed).startswith("2 of 3 to decide")
+    assert "the row changed after review.csv was written" in stale.waiting[0].reason
+    assert lay_out(path, changed).startswith("2 of 3 rows await a decision")
     assert read_decisions(path, changed, "review").kept == {"a": {"text": "[A] Bye."}}
 
 

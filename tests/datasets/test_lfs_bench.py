@@ -124,7 +124,7 @@ def test_what_cannot_be_repaired_is_named_by_row_and_rule(
 
 
 @pytest.mark.parametrize(
-    ("line", "sentence"), [('{"content": [', "line 2 is not JSON"), ("[1]", "line 2 is not an object but a list")]
+    ("line", "sentence"), [('{"content": [', "line 2 is not JSON"), ("[1]", "line 2 is a list, not an object")]
 )
 def test_a_line_that_is_no_row_is_a_sentence(tmp_path: Path, line: str, sentence: str) -> None:
     source = written(tmp_path / "mine", mono=[published("fine"), line])

@@ -97,8 +97,8 @@ def _without(*keys: str) -> Any:
         (
             lambda first: first.update(question="record_1-2/1-2-turn2_para.wav"),
             [
-                "semantic-1-2-1: its question's path says turn 2; its position in the file is used",
-                "semantic-1-2-1: its question's path says para; its section in the file is used",
+                "semantic-1-2-1: the question's path says turn 2; the position in the file is used",
+                "semantic-1-2-1: the question's path says para; the section in the file is used",
             ],
             8,
         ),
@@ -133,7 +133,7 @@ def test_a_missing_piece_is_a_sentence(
         ),
         (
             lambda all_: all_["Ambient sound"][0].append(turn("9-9", 2, "amb")),
-            "ambient-1-2-2: its question's path says ambient-9-9",
+            "ambient-1-2-2: the question's path says ambient-9-9",
         ),
     ],
 )

@@ -170,7 +170,7 @@ def test_every_wrong_row_is_named_and_nothing_is_left(tmp_path: Path) -> None:
     }
     gaps = {p.id for p in broken.value.problems if p.rule == "turn_ids.order"}
     assert gaps == {"semantic-1-1", "semantic-2-1", "semantic-3-1", "semantic-8-1"}
-    assert "is turn 3 of semantic-8-1, where turn 2 should be" in str(broken.value)
+    assert "is turn 3 of semantic-8-1, but turn 2 should come next" in str(broken.value)
     assert [path.name for path in tmp_path.iterdir()] == ["theirs"]
 
 

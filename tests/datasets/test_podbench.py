@@ -103,10 +103,10 @@ def test_without_a_commit_the_newest_is_looked_up_once_said_and_locked(
     repo = hub.repos.publish("datasets", "cnxu/PodBench", {"test.parquet": parquet([published(1)])}, sha=COMMIT)
     locked = {"name": "podbench", "revision": f"cnxu/PodBench@{COMMIT}", "pinned": False}
     assert built("out")["source"].items() >= locked.items()
-    assert f"podbench: no commit is pinned; the newest is {COMMIT}, written into the build" in said[0]
+    assert f"podbench: no commit is pinned; the newest, {COMMIT}, is used and recorded in the build" in said[0]
     newer = repo.commit({"test.parquet": parquet([published(1), published(2)])})
     assert built("out")["source"].items() >= locked.items(), "what was built before is built again"
-    assert said[0] == f"podbench: no commit is pinned; using {COMMIT}, as in the existing build"
+    assert said[0] == f"podbench: no commit is pinned; {COMMIT} is used, as in the existing build"
     assert built("other")["source"]["revision"] == f"cnxu/PodBench@{newer}"
     assert built("other")["configs"]["instructions"]["test"]["rows"] == 2
 
@@ -258,8 +258,8 @@ def test_every_wrong_row_is_named_and_nothing_is_written(tmp_path: Path) -> None
     [
         ("test.parquet", b"PAR1 and no more", "is not a readable Parquet file"),
         ("test.jsonl", b'{"id": "a"', "is not JSON"),
-        ("test.json", b'{"rows": 800}', "is not a list of rows but a dict"),
-        ("test.json", b'["row"]', "a row of PodBench is a str"),
+        ("test.json", b'{"rows": 800}', "must be a list of rows, not a dict"),
+        ("test.json", b'["row"]', "a row of PodBench must be an object, not a str"),
         ("notes.txt", b"nothing", r"lacks \*\.parquet or \*\.jsonl or \*\.json"),
     ],
 )
@@ -305,12 +305,12 @@ def test_a_guess_that_does_not_fit_is_refused_by_a_sentence(tmp_path: Path) -> N
     ]
     source = written(tmp_path / "mine", rows)
     build("podbench", tmp_path / "out", source=source, cache=tmp_path / "cache", progress=said.append)
-    sentences = [line for line in said if "is refused in" in line]
+    sentences = [line for line in said if "cannot be read in" in line]
     assert [line.partition(",")[0] for line in sentences] == [
-        "speakers is refused in 1 of 3 rows",
-        "input_tokens is refused in 2 of 3 rows",
+        "speakers cannot be read in 1 of 3 rows",
+        "input_tokens cannot be read in 2 of 3 rows",
     ]
     assert 'row-2: "long" is not a number of tokens' in sentences[1]
-    assert "the breakdown by input length leaves these rows out" in sentences[1]
+    assert "the breakdown by input length omits them" in sentences[1]
     assert sentences[1] in (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
     assert read_lock(tmp_path / "out")["notes"] == sentences

@@ -163,9 +163,9 @@ def swapped(script: dict[str, Any], **changes: str) -> dict[str, Any]:
         (
             lambda s: with_turn(s, 0, speaker="Nobody"),
             "speakers",
-            "Dee, Nkechi is named, but Dee, Nkechi, Nobody speaks",
+            "the speakers are Dee, Nkechi, but the turns are by Dee, Nkechi, Nobody",
         ),
-        (lambda s: swapped(s, role="guest"), "speakers", "one of its speakers should be the host"),
+        (lambda s: swapped(s, role="guest"), "speakers", "exactly one of the speakers must be the host"),
         (
             lambda s: swapped(s, voice=s["speakers"][1]["voice"]),
             "speakers",
@@ -372,10 +372,10 @@ def test_recordings_of_no_use_are_named_by_rule_and_nothing_is_written(tmp_path:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"configs": ["episodes"]}, "episodes is made from episodes .*, not from paper"),
-        ({"source": "episodes"}, "episodes is your own folder"),
-        ({"source": "{folder}", "configs": ["topics"]}, "topics is made from paper "),
-        ({"source": "{folder}"}, "contains no audio; `podeval data fetch real_pod --into"),
+        ({"configs": ["episodes"]}, "episodes is built from episodes .*, not from paper"),
+        ({"source": "episodes"}, "the source episodes is your own folder"),
+        ({"source": "{folder}", "configs": ["topics"]}, "topics is built from paper "),
+        ({"source": "{folder}"}, "contains no audio; fetch episodes with `podeval data fetch real_pod --into"),
     ],
 )
 def test_each_config_has_its_source(tmp_path: Path, options: dict[str, Any], sentence: str) -> None:

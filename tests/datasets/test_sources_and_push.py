@@ -44,7 +44,7 @@ def test_the_hub_is_read_at_the_pinned_commit(talks: Path, hub: Any, write_rows:
 
 def test_another_revision_must_be_named_and_is_not_called_pinned(talks: Path, hub: Any, write_rows: Any) -> None:
     repo = hub.repos.publish("datasets", "someone/talks", files_of(write_rows(talks / "theirs", [])))
-    with pytest.raises(BadInput, match="give the revision too"):
+    with pytest.raises(BadInput, match="add the revision"):
         made(talks, "hub:someone/talks")
     out = made(talks, f"hub:someone/talks@{repo.refs['main']}")
     assert read_lock(out)["source"]["revision"] == f"someone/talks@{repo.refs['main']}"
@@ -102,7 +102,7 @@ def test_a_damaged_build_is_not_pushed(talks: Path, hub: Any) -> None:
 
 def test_a_hub_that_refuses_is_a_sentence(talks: Path, hub: Any) -> None:
     hub.repos.faults = [403]
-    with pytest.raises(BadInput, match="the Hub refused me/talks"):
+    with pytest.raises(BadInput, match="the Hub refused a request to me/talks"):
         push(made(talks, "sample"), "me/talks")
 
 

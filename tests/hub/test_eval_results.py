@@ -81,7 +81,7 @@ def test_the_hubs_own_leaderboard_is_read_back(api: Any, hub_client: Any, monkey
         "data", "verify", "real_pod", "--on-hub"
     )
     answer_with(monkeypatch, hub_client, None)
-    with pytest.raises(BadInput, match="the Hub shows no leaderboard of podeval/real_pod"):
+    with pytest.raises(BadInput, match="the Hub shows no leaderboard for podeval/real_pod"):
         list_rows("podeval/real_pod", api=api)
 
 

@@ -90,4 +90,4 @@ def test_a_model_that_fails_to_speak_does_not_end_the_training(
     state = TrainerState(global_step=3)
     transformers_callback.ScoreCallback(speak, metrics=["loudness"]).on_save(None, state, None, model=None)
     assert state.log_history == [{"podeval/failed": 1.0, "step": 3}]
-    assert "step 3 have no scores: out of memory" in capsys.readouterr().out
+    assert "step 3 could not be scored: out of memory" in capsys.readouterr().out

@@ -42,7 +42,7 @@ def test_audio_beyond_full_scale_is_turned_down_and_not_clipped() -> None:
 
 
 def test_a_clip_longer_than_the_judge_takes_is_refused_with_the_limit() -> None:
-    with pytest.raises(BadInput, match=r"lasts 2 s, .* at most 1 s"):
+    with pytest.raises(BadInput, match=r"lasts 2 s, .* limit for this judge is 1 s"):
         tone(seconds=2).part(AudioLimits(seconds=1))
 
 

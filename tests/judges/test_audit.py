@@ -303,7 +303,7 @@ def test_agreement_with_people_is_with_their_mean() -> None:
 
 
 def test_too_few_common_items_are_a_sentence_with_names() -> None:
-    with pytest.raises(BadInput, match=r"1 items in common, .* named like 'a', 'b', people's like 'a', 'q'"):
+    with pytest.raises(BadInput, match=r"both scored 1 items, .* such as 'a', 'b', people's items such as 'a', 'q'"):
         compute_agreement({"a": 1.0, "b": 2.0}, [Mark("", "a", "", 1), Mark("", "q", "", 2)])
 
 
@@ -314,7 +314,7 @@ def test_scores_are_read_from_what_measure_prints_and_from_csv(tmp_path: Path) -
         '{"file": "b.json", "unscored": "no", "cause": "ours"}\n'
     )
     assert read_scores(lines, "script_quality") == {"a": 70.0}
-    with pytest.raises(BadInput, match="choose one with --key"):
+    with pytest.raises(BadInput, match="choose one value with --key"):
         read_scores(lines, None)
     table = tmp_path / "scores.csv"
     table.write_text("item,score,measure\na,1,x\na,2,y\n")
@@ -324,8 +324,8 @@ def test_scores_are_read_from_what_measure_prints_and_from_csv(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("item,value\na,1\n", "a header with item, score"),
-        ("", "there is no score in it"),
+        ("item,value\na,1\n", "a header line with item, score"),
+        ("", "the source contains no scores"),
         ("item,score\na,good\n", "line 2: the score 'good' is not a number"),
         ("item,score,rater\na,1,r\na,2,r\n", "line 3: 'a' has a second score by r"),
     ],

@@ -98,7 +98,7 @@ def test_calls_without_an_answer_give_their_room_back(
 
 
 def test_a_cap_on_cost_without_a_price_is_refused(serve: Any, scripted: Any, judging: Make) -> None:
-    with pytest.raises(BadInput, match="needs the price of scripted"):
+    with pytest.raises(BadInput, match="the cost of scripted cannot be limited"):
         judging(serve(lambda call: scripted.Answer(GOOD)), budget=Budget(cost=1.0))
 
 

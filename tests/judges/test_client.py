@@ -301,7 +301,7 @@ def test_a_clip_beyond_the_bounds_is_a_reason_and_is_not_sent(
     good_server: Any, small_prompt: Prompt, judging: Make
 ) -> None:
     heard = replace(small_prompt, template="Listen: {clip}")
-    assert "at most 1800 s" in get_reason(
+    assert "the limit for this judge is 1800 s" in get_reason(
         judging(good_server).ask([JudgeRequest(heard, {"clip": AudioClip(np.zeros(1801, np.float32), 1)})])
     )
     assert not good_server.calls
@@ -342,5 +342,5 @@ def test_no_more_calls_at_a_time_than_asked_for(serve: Any, scripted: Any, judgi
 
 
 def test_no_workers_are_refused(serve: Any, scripted: Any, judging: Make) -> None:
-    with pytest.raises(BadInput, match="at least one call"):
+    with pytest.raises(BadInput, match="`workers` must be at least 1"):
         judging(serve(lambda call: scripted.Answer(GOOD)), workers=0)

@@ -161,7 +161,7 @@ def test_other_judges_prompts_inputs_and_seeds_are_asked_apart(
     other = replace(find_judge(f"other@{good_server.url}"))
     JudgeClient(other, tmp_path).ask([base])
     assert len(good_server.calls) == 5
-    with pytest.raises(BadInput, match=r"records of 2 judges; give one of: .*#scripted@unpinned#"):
+    with pytest.raises(BadInput, match=r"records of 2 judges; choose one of them: .*#scripted@unpinned#"):
         find_judge(f"records:{tmp_path}")
     assert find_judge(f"records:{tmp_path}#{other.id}").id == other.id
 

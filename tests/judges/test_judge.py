@@ -45,10 +45,10 @@ def test_a_transformers_model_is_pinned_to_a_commit() -> None:
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        ("gpt-4o", "names no judge; write MODEL@https"),
-        ("", "names no judge"),
-        ("@https://host/v1", "name the model at https://host/v1"),
-        ("m@ftp://host/v1", "names no judge"),
+        ("gpt-4o", "does not name a judge; write MODEL@https"),
+        ("", "does not name a judge"),
+        ("@https://host/v1", "no model at https://host/v1 is named"),
+        ("m@ftp://host/v1", "does not name a judge"),
         ("m@https://user:secret@host/v1", "contains a user name, a password or a query"),
         ("m@https://host/v1?key=secret", "contains a user name, a password or a query"),
         ("gguf:/nowhere/model.gguf", "no model file"),
@@ -106,7 +106,7 @@ def test_a_yaml_file_says_everything(tmp_path: Path) -> None:
         (("backend: endpoint", "backend: psychic"), "backend"),
         (("model: gemini-2.5-pro", "modell: x"), "modell: Unexpected keyword"),
         (("temperature: 1.0", "temperature: 3"), "sampling.temperature"),
-        (("model: gemini-2.5-pro", ""), "needs model and endpoint"),
+        (("model: gemini-2.5-pro", ""), "needs the fields model and endpoint"),
         (("reasoning_effort: high", "api_key: sk-secret"), "extra.api_key looks like a secret"),
         (("tries: 2", "tries: 0"), "tries: Input should be greater than or equal to 1"),
         (("timeout: 300", "api_key: sk-secret"), "api_key: Unexpected keyword"),

@@ -325,7 +325,7 @@ def test_a_request_beyond_a_providers_limit_is_not_sent(judge_at: Any, heard: Pr
     """In base64 it is a third longer: 500 s at 16 kHz are 16 MB as a file, and 21 MB in a request."""
     judge, server = judge_at(name)
     long = AudioClip(np.zeros(16_000 * 25 * most, np.float32), 16_000)
-    assert f"takes at most {most} MB" in get_reason(ask(judge, heard, clip=long))
+    assert f"accepts at most {most} MB" in get_reason(ask(judge, heard, clip=long))
     assert not server.calls
 
 

@@ -92,7 +92,7 @@ def test_each_all_has_every_listener_rate_every_recording_or_pair_in_an_order_of
     assert len(numbered) > 1, "the number of a page tells no system"
     assert count_marks(design) == (18, dict.fromkeys(design.systems, 20 * 6 * (1 if kind == "mos" else 2)))
     assert design.estimate(6) == pytest.approx(3 * read_design(single(kind, minutes=120)).estimate(6))
-    with pytest.raises(BadInput, match="each: all is for mos"):
+    with pytest.raises(BadInput, match="each: all is possible for mos"):
         read_design(mushra(each="all"))
 
 
@@ -113,9 +113,7 @@ def test_sides_and_letters_differ_between_listeners_and_are_the_same_when_asked_
 
 def test_a_test_that_takes_too_long_is_refused_with_what_would_fit() -> None:
     """17 pages of a reference, two anchors and four systems of 18 s: (5 + 7 * 18 + 6 * 4) * 17 s are 44 minutes."""
-    with pytest.raises(
-        BadInput, match="about 44 minutes for 17 items, but the test should take 30; 11 items would fit"
-    ):
+    with pytest.raises(BadInput, match="about 44 minutes for 17 items, but the limit is 30; 11 items would fit"):
         read_design(mushra(17, 4, items_each=17))
     assert read_design(mushra(17, 4)).items_heard == 11
     assert read_design(mushra(17, 4, items_each=17, minutes=45)).items_heard == 17

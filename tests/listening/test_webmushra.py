@@ -159,7 +159,7 @@ def test_a_questionnaire_keeps_its_own_questions(tmp_path: Path) -> None:
         ("q3", "Would you listen on?", ("no", "yes"), False, False),
         ("q4", "Anything else?", (), False, True),
     ]
-    assert found.notes == ("'How many voices?' is answered in words, which listeners may leave out here",)
+    assert found.notes == ("'How many voices?' is answered in words; here, listeners may skip this question",)
     page = make_pages(design, 0, 0)[0]
     answer = {"q1": "two", "q2": {"mark": 3, "reason": "no noise"}, "q3": 2}
     given = validate_answer(design, page, answer)

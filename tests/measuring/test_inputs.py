@@ -257,7 +257,7 @@ def test_what_a_pipeline_of_transformers_returns_is_scored(tmp_path: Path) -> No
 
 def test_sixteen_bits_in_a_wider_type_are_no_silence(speech_like: Any) -> None:
     for kind in (np.int32, np.int64):
-        with pytest.raises(BadInput, match=r"reach only \d+, like silence; .*\.astype\('int16'\)"):
+        with pytest.raises(BadInput, match=r"reach only \d+, so they are almost silent; .*\.astype\('int16'\)"):
             podeval.score(((speech_like * 2**15).astype(kind), 16_000), metrics="loudness")
     whole = podeval.score(((speech_like * 2.0**31).astype(np.int32), 16_000), metrics="loudness")
     assert whole["loudness.integrated"] > -40
@@ -277,7 +277,7 @@ def test_a_dataset_is_scored_whole_or_by_column_without_the_decoder_of_datasets(
 def test_a_dataset_of_several_splits_is_refused_by_their_names(voice: Path) -> None:
     datasets = pytest.importorskip("datasets")
     split = datasets.Dataset.from_dict({"audio": [str(voice)]})
-    with pytest.raises(BadInput, match="give one of dev, test"):
+    with pytest.raises(BadInput, match="pass one of dev, test as"):
         podeval.score(datasets.DatasetDict({"dev": split, "test": split}), metrics="loudness")
 
 

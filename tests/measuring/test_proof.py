@@ -136,10 +136,10 @@ def test_what_is_not_of_the_book_or_cannot_be_heard_is_unscored_with_its_reason(
     other = "an entirely different text about tax law for farmers in mountain regions with many cows"
     result = proof(ONE, TWO, ONE, other)
     reasons = {Path(file).name: reason.reason for file, reason in result.unscored.items()}
-    assert reasons["1.wav"] == "its words are not in the book"
+    assert reasons["1.wav"] == "the words of this recording are not in the book"
     assert re.search(r"reads the same passage as .*\d\.wav", reasons["2.wav"])
     (tmp_path / "noise.wav").write_bytes(b"no sound")
-    with pytest.raises(BadInput, match=r"no recording is a reading of book.md .*noise.wav"):
+    with pytest.raises(BadInput, match=r"none of the recordings is a reading of book.md .*noise.wav"):
         proof_book(read_book(tmp_path / "book.md"), "book.md", [tmp_path / "noise.wav"])
 
 

@@ -221,7 +221,7 @@ def test_a_plot_has_one_picture_a_value(voice: Path, tmp_path: Path) -> None:
     assert list(plot.pictures) == ["loudness.integrated"]
     assert plot.save(tmp_path / "plot.svg").read_text(encoding="utf-8").count("<polyline") >= 1
     assert "over time" in scores._repr_html_().lower()
-    with pytest.raises(BadInput, match="metrics that have them: loudness"):
+    with pytest.raises(BadInput, match="metrics that have such values: loudness"):
         scores.plot("wer")
 
 
@@ -233,7 +233,7 @@ def test_measuring_gives_one_metric(voice: Path) -> None:
     # A parameter of many metrics; measure's own argument of that name has no name.
     with pytest.raises(BadInput, match="loudness has no parameter 'source'"):
         podeval.measure("loudness", voice, source="mix")
-    with pytest.raises(BadInput, match="asks a judge"):
+    with pytest.raises(BadInput, match="needs a judge"):
         podeval.measure("expressive_richness", voice)
     with pytest.raises(BadInput, match="did you mean 'dnsmos'"):
         podeval.measure("dnmos", voice)

@@ -391,7 +391,7 @@ def test_no_sound_is_transcribed_twice_though_a_loop_is_looked_up_in_the_script(
     result = catalogue.get("integrity")(inputs)
     assert isinstance(result, Score)
     assert (result.values["unasked_music"], result.notes["music"]) == (None, [[0.0, music]] if music else [])
-    assert ("music 0:00–0:05" in describe_notes(result)) == bool(music)
+    assert ("there is music at 0:00–0:05" in describe_notes(result)) == bool(music)
     assert studio.transcribed == 1
 
 
@@ -405,6 +405,6 @@ def test_entities_are_counted_and_the_wrong_ones_are_told_with_their_time(
     assert (misread["kind"], misread["text"], misread["heard"]) == ("number", "seven", "six")
     at = [word for word, _ in words].index("six")
     assert misread["start"] == pytest.approx(at * 0.3375, abs=0.01)
-    assert "transcribed otherwise: 0:16 seven (six)" in describe_notes(score)
+    assert "transcribed differently: 0:16 seven (six)" in describe_notes(score)
     right = measured("content_errors", Studio(said()), monkeypatch, tmp_path / "right")
     assert (right.values["entities_right"], right.notes["entities_misread"]) == (1, [])

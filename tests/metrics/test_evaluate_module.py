@@ -256,7 +256,7 @@ def test_the_name_of_a_file_is_not_scored_as_a_text(tmp_path: Path, wav: Path, m
     (tmp_path / "words").write_text("hello there")
     wer = module("wer")(cache_dir=str(tmp_path))
     for name in ("script.json", "elsewhere/plan.TXT", "notes.md", str(tmp_path / "words")):
-        with pytest.raises(BadInput, match=r"not a text: open it first, or give a pathlib\.Path"):
+        with pytest.raises(BadInput, match=r"not a text; open the file first, or give a pathlib\.Path"):
             wer.compute(predictions=[str(wav)], references=[name])
         with pytest.raises(BadInput, match="is the name of a file"):
             mattr.compute(predictions=[name])
@@ -412,7 +412,7 @@ def test_a_script_is_missing_for_its_item_alone(tmp_path: Path, wav: Path) -> No
         ("loudness", {"scripts": [None]}, "loudness does not use scripts"),
         ("loudness", {"readings": [None]}, "loudness does not use readings"),
         ("loudness", {"text": ["words"]}, "loudness has no parameter 'text'"),
-        ("loudness", {"judge": "m@https://h/v1"}, "loudness asks no judge"),
+        ("loudness", {"judge": "m@https://h/v1"}, "loudness does not use a judge"),
     ],
 )
 def test_a_keyword_that_a_metric_has_no_use_for_is_refused_by_name(

@@ -92,7 +92,7 @@ def test_a_questionnaire_counts_marks_reasons_and_no_music_where_there_is_none()
     assert alone["quality"] == 4
     miscounted = [*ANSWERS, {"item": "Arts", "system": "aria", "speakers": 5}]
     assert (
-        "passed the checks"
+        "passed the screening"
         in module("mos")().compute(predictions=["aria"], references=[miscounted])["items"][0]["unscored"]
     )
 
@@ -103,27 +103,27 @@ def test_a_questionnaire_counts_marks_reasons_and_no_music_where_there_is_none()
         (human_records.read_votes, [{"first": "a"}], "lacks second and outcome"),
         (human_records.read_votes, "{broken", "line 1 contains no vote"),
         (human_records.read_votes, "no/such/file", "cannot read the votes"),
-        (human_records.read_votes, [], "there is no vote"),
+        (human_records.read_votes, [], "the source contains no votes"),
         (human_records.read_votes, [3], "is not an object"),
         (
             human_records.read_marks,
             [{"rater": "p", "page": "x", "stimulus": "y", "value": "seven"}],
-            "its value must be a number",
+            "the value must be a number",
         ),
         (human_records.read_marks, [{"rater": "p", "value": 7}], "lacks page"),
-        (human_records.read_answers, [{**ANSWERS[1], "mark": 6}], "is 1, 2, 3, 4, 5 or null"),
+        (human_records.read_answers, [{**ANSWERS[1], "mark": 6}], "must be 1, 2, 3, 4, 5 or null"),
         (human_records.read_answers, [{"system": "x", "question": "quality", "judged": 9}], "from 1 to 5"),
         (human_records.read_votes, [OTHERS[0], {**OTHERS[0], "model_b": "aria"}], "^vote 2: aria is on both sides"),
-        (human_records.read_votes, [{**OTHERS[0], "covariates": [1]}], "^vote 1: its covariates must be an object"),
+        (human_records.read_votes, [{**OTHERS[0], "covariates": [1]}], "^vote 1: covariates must be an object"),
         (
             human_records.read_votes,
             [{**OTHERS[0], "covariates": {"d": "1"}}],
-            "^vote 1: its covariates must be an object",
+            "^vote 1: covariates must be an object",
         ),
         (
             human_records.read_marks,
             [MARK, {**MARK, "value": 1000}],
-            "^mark 2: its value must be a number from 0 to 100",
+            "^mark 2: the value must be a number from 0 to 100",
         ),
         (human_records.read_answers, [{**ANSWERS[0], "mark": "two"}], "^answer 1: mark must be a whole number"),
         (human_records.read_answers, [{**ANSWERS[0], "mark": 2.7}], "^answer 1: mark must be a whole number"),

@@ -67,7 +67,7 @@ def test_what_is_said_again_is_found_where_it_is_however_long_after() -> None:
     [
         (recorded(TEXT, speech=0.3), ENGLISH, "only 30% of it is speech, but at least 50% should be"),
         (recorded(TEXT), PodcastRequest("盐", language="zh"), "its words are in English"),
-        (recorded(f"{TEXT} {TEXT}"), ENGLISH, "50% of its words are said again, but at most 20% may be"),
+        (recorded(f"{TEXT} {TEXT}"), ENGLISH, "50% of its words are repeated, but at most 20% may be"),
         (recorded(TEXT, seconds=20), ENGLISH, "it lasts 0.3 minutes, but at least 0.5 are needed"),
         (recorded(TEXT), PodcastRequest.parse("A podcast of 10 minutes on salt"), "at least 5 are needed"),
     ],
@@ -85,7 +85,7 @@ def test_a_whole_podcast_passes_and_a_trailer_of_it_may_come_first() -> None:
     assert score.values["passed"] == 1
     (defect,) = score.notes["defects"]
     assert defect["kind"] == "said_again"
-    assert defect["heard"].startswith("heard ")
+    assert defect["heard"].startswith("repeats what was said ")
 
 
 def test_a_recording_without_words_is_unscored_by_the_system() -> None:

@@ -60,7 +60,7 @@ def test_hardware_is_part_of_the_protocol() -> None:
 
 
 def test_a_log_from_other_hardware_than_named_is_refused() -> None:
-    with pytest.raises(BadInput, match="lists A100, not H200"):
+    with pytest.raises(BadInput, match="is from A100, but the given hardware is H200"):
         rtf({**PIECES[0], "hardware": "A100"}, hardware="H200")
 
 
@@ -73,15 +73,15 @@ def test_no_audio_is_the_system_s_fault() -> None:
 @pytest.mark.parametrize(
     ("log", "reason"),
     [
-        ("12 seconds", "neither JSON nor JSON lines"),
-        ([], "a generation log is"),
-        ([1, 2], "a generation log is"),
+        ("12 seconds", "neither JSON nor JSON Lines"),
+        ([], "a generation log must be an object"),
+        ([1, 2], "a generation log must be an object"),
         ({"wall_seconds": 1.0}, "piece 1 of the generation log needs audio_seconds in seconds, not None"),
         ({"wall_seconds": 0, "audio_seconds": 1}, "took 0 seconds, which is impossible"),
         ({"wall_seconds": -1, "audio_seconds": 1}, "needs wall_seconds in seconds, not -1"),
         ('{"wall_seconds": NaN, "audio_seconds": 1}', "needs wall_seconds in seconds, not nan"),
         ({"wall_seconds": True, "audio_seconds": 1}, "not True"),
-        ([{**PIECES[0], "hardware": "A"}, {**PIECES[1], "hardware": "B"}], "lists A and B"),
+        ([{**PIECES[0], "hardware": "A"}, {**PIECES[1], "hardware": "B"}], "several kinds of hardware .A, B."),
     ],
 )
 def test_what_is_no_log_is_refused_with_a_sentence(log: Any, reason: str) -> None:

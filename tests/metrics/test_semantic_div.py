@@ -119,7 +119,7 @@ def test_chinese_without_an_encoder_says_who_has_one() -> None:
     assert found.cause == "ours"
     if "not installed" not in found.reason:
         assert found.reason.endswith(
-            "does not support Chinese; --profile reference has BERT base (uncased English, Chinese)"
+            "does not support Chinese; use --profile reference, which has BERT base (uncased English, Chinese)"
         )
 
 

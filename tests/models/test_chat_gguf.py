@@ -51,7 +51,7 @@ def test_the_same_question_has_the_same_answer_whatever_was_asked_between(tiny: 
 
 
 def test_what_is_too_long_is_refused_with_the_way_out(tiny: GgufChat) -> None:
-    with pytest.raises(ChatRefused, match=r"loaded for 2048 tokens .* raise context") as refused:
+    with pytest.raises(ChatRefused, match=r"the 2048 tokens for which .* increase context") as refused:
         tiny.chat([{"role": "user", "content": "y" * 5000}], SHORT, SCHEMA, 60)
     assert not refused.value.for_all
 

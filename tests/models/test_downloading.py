@@ -125,5 +125,5 @@ def test_weights_from_an_address_are_the_pinned_file_or_nothing(
     assert weights.install(["fake"], said.append) == {}
     assert (weights.locate_weights("fake") / "model.pth").read_bytes() == CONTENT
     assert weights.install(["fake"], said.append) == {}
-    assert said[::2] == [f"fake: downloading {url}", "fake: in place"]
+    assert said[::2] == [f"fake: downloading {url}", "fake: already installed"]
     assert len(server.asked) == 3

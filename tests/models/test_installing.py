@@ -24,7 +24,7 @@ def test_an_installed_profile_is_prepared_and_what_cannot_be_is_said_and_no_fail
     exported = {card.job for card in registry.CARDS if card.exported and "embedded" in card.profiles}
     assert set(loaded) == exported
     assert exported >= {"transcriber", "speaker_encoder", "diarizer", "speech_quality", "music_detector", "naturalness"}
-    assert "DistillMOS: not prepared: its library is broken" in said
+    assert "DistillMOS could not be prepared: its library is broken" in said
     assert "pitch: prepared" in said
     said.clear()
     registry.install("embedded", ["segmentation"], said.append)

@@ -153,13 +153,13 @@ def test_integers_are_scaled_from_their_full_range(kind: str, values: list[int])
     [
         (
             np.zeros((2, 48_000), np.float32),
-            r"48000 channels of 2 frames .* transpose an array of \(channels, frames\)",
+            r"48000 channels of 2 frames, .* transpose them to \(frames, channels\)",
         ),
-        (np.zeros(0, np.float32), r"must be \(frames,\) or \(frames, channels\), not \(0, 1\)"),
+        (np.zeros(0, np.float32), r"must have the shape \(frames,\) or \(frames, channels\), not \(0, 1\)"),
         (np.zeros((2, 2, 2), np.float32), r"not \(2, 2, 2\)"),
         (np.array(["a", "b"]), "must be numbers, not <U1"),
         (np.zeros(8, np.complex64), "must be numbers, not complex64"),
-        ([[0.0, 1.0], [0.0]], "these rows have different lengths"),
+        ([[0.0, 1.0], [0.0]], "their rows have different lengths"),
     ],
     ids=["transposed", "empty", "three axes", "text", "complex", "ragged"],
 )

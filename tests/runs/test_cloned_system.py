@@ -87,7 +87,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_system_that_clones_has_the_figures_of_fidelity(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     good, kept = run(clone, folder, "good", "Qwen3-TTS")
     printed = capsys.readouterr().err
-    assert "is treated as vllm-omni (its /models are owned by 'vllm'" in printed
+    assert "is treated as vllm-omni (its /models states the owner 'vllm'" in printed
     assert (
         "turn by turn, in the reference voices of each item, because vllm-omni accepts one reference voice" in printed
     )

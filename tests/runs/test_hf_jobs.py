@@ -97,13 +97,13 @@ def test_a_plan_without_pins_is_refused(changes: dict[str, Any], told: str) -> N
 
 
 def test_settings_without_bounds_are_refused() -> None:
-    with pytest.raises(BadInput, match="give the image that jobs run, with --image or PODEVAL_JOBS_IMAGE"):
+    with pytest.raises(BadInput, match="no image for jobs is given; add --image or PODEVAL_JOBS_IMAGE"):
         HfJobs("", "a10g-large", "podeval")
     with pytest.raises(BadInput, match="is not pinned; write it as registry/name@sha256"):
         HfJobs("python:3.12", "a10g-large", "podeval")
     with pytest.raises(BadInput, match="between 1 minute and 24 hours"):
         HfJobs(IMAGE, "a10g-large", "podeval", minutes=0)
-    with pytest.raises(BadInput, match="the user or organisation that pays"):
+    with pytest.raises(BadInput, match="no account that pays for jobs is named"):
         HfJobs(IMAGE, "a10g-large", "")
 
 

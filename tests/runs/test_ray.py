@@ -326,7 +326,7 @@ def test_options_that_do_not_go_together_are_refused() -> None:
     from podeval.runs.multi_gpu import ProcessGroup
 
     with (
-        pytest.raises(BadInput, match=r"--address, --cpus-per-worker and --gpus-per-worker are for --executor ray"),
+        pytest.raises(BadInput, match=r"--gpus-per-worker can only be used with --executor ray"),
         spread("local", 1, "", 1.0, 0.5),
     ):
         pass

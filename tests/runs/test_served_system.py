@@ -86,8 +86,8 @@ def test_options_of_a_server_need_one(options: dict[str, Any], words: str) -> No
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"clone": True}, r"--clone cannot be used with the API chat \(write\)"),
-        ({"server_kind": "elevenlabs"}, "--server-kind elevenlabs can only speak, not write or answer"),
+        ({"clone": True}, r"--clone cannot be used with the API chat on the track write"),
+        ({"server_kind": "elevenlabs"}, "a server of the kind elevenlabs can only speak, not write or answer"),
         ({"field": ("messages=[]",)}, "--field messages is set by podeval"),
         ({"api": "speech"}, "the API speech does not support the track write; use --api chat"),
         ({"api": "realtime"}, "the API realtime does not support the track write; use --api chat"),
@@ -140,7 +140,7 @@ def test_a_preset_says_where_its_sampling_cannot_be_sent(capsys: pytest.CaptureF
         system = open_own_system(own, "served", "voice")
     assert system.maker.generation["extra"] == {}
     assert (
-        "the preset mtalk sets temperature, top_p for systems with a chat API; the API speech does not receive them"
+        "the preset mtalk sets temperature, top_p for systems with a chat API; the API speech does not accept these"
         in capsys.readouterr().err
     )
 

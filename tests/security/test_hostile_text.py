@@ -48,7 +48,7 @@ def test_a_number_of_thousands_of_digits_is_refused_or_read(text: str) -> None:
 
 
 def test_a_script_longer_than_any_is_refused_in_a_sentence() -> None:
-    with pytest.raises(BadInput, match=r"600,001 characters; at most 600,000 are read"):
+    with pytest.raises(BadInput, match=r"600,001 characters, but at most 600,000"):
         read_any_script("a" * 600_001)
     with pytest.raises(BadInput, match="at most 600,000 are read"):
         read_any_script([{"speaker": "A", "text": "a" * 400_000}, {"speaker": "B", "text": "b" * 400_000}])
@@ -60,7 +60,7 @@ def lines_of(folder: Path, start: int = 0) -> tuple[list[Any], int]:
 
 def test_a_log_of_one_endless_line_is_refused_before_it_is_parsed(tmp_path: Path) -> None:
     (tmp_path / LOG).write_bytes(b'{"item": "a", "seed": 0, "details": {"x": [' + b"[]," * 400_000)
-    with pytest.raises(BadInput, match="a line of its log is longer than 1 MiB"):
+    with pytest.raises(BadInput, match="a line of the program's log is longer than 1 MiB"):
         lines_of(tmp_path)
 
 

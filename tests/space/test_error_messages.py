@@ -154,7 +154,7 @@ def test_what_has_no_code_is_said_by_its_reason_or_as_it_is(board_app: object, t
 def test_programs_get_the_code_beside_the_sentence(local: TestClient, texts: dict[str, Any]) -> None:
     answer = local.get("/api/v1/board?benchmark=nope").json()
     assert (answer["reason"], answer["code"]) == ("unknown", "no-such-name")
-    assert answer["error"].startswith("there is no benchmark 'nope' here; there are: ")
+    assert answer["error"].startswith("there is no benchmark 'nope' here; choose from ")
     page = local.get("/api/v1/board?benchmark=nope", headers=CHINESE).text
     assert "此处没有 benchmark &#39;nope&#39;；现有：" in page
     assert local.get("/api/v1/board?limit=none").json()["code"] == "", "it has no code"

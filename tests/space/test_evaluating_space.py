@@ -46,7 +46,7 @@ def desk_of(folder: Path, database: Database) -> Any:
         ({"PODEVAL_EXECUTOR": "elsewhere"}, "Workers on other machines evaluate"),
         (
             {"PODEVAL_EXECUTOR": "hf-jobs"},
-            "Submissions are not evaluated here at present: give the image that jobs run",
+            "Submissions are not evaluated here at present: no image for jobs is given",
         ),
         (
             {**SETTINGS, "PODEVAL_JOBS_BUDGET": ""},

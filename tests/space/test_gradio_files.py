@@ -258,7 +258,7 @@ def test_only_named_routes_of_gradio_answer(site: Any) -> None:
             open_routes.add((method, pattern))
             continue
         answer = client.request(method, path, json=body if method == "POST" else None)
-        shut = ("this is closed here", "nothing can be sent to this address", "PUT is not supported here")
+        shut = ("this address cannot be read here", "nothing can be sent to this address", "PUT is not supported here")
         page = "text/html" in answer.headers.get("content-type", "")
         is_shut = answer.status_code in (403, 404, 405) and (method == "HEAD" or not page)
         if not is_shut or (answer.status_code == 403 and method != "HEAD" and answer.json().get("error") not in shut):

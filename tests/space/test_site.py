@@ -249,13 +249,13 @@ def test_programs_read_the_board_with_intervals_and_protocols(local: TestClient)
 @pytest.mark.parametrize(
     ("address", "said"),
     [
-        ("board?benchmark=nope", "there is no benchmark 'nope' here; there are: lfs_bench, "),
-        ("board?profile=nope", "there is no profile 'nope' here; there are: embedded, paper, reference"),
-        ("board?system=nope", "there is no system 'nope' here; there are: "),
-        ("board?metric=nope", "there is no metric 'nope' here; there are: "),
-        ("board?slice=nope", "there is no slice 'nope' here; there are: category=Arts, "),
-        ("items?system=nope", "there is no system 'nope' here; there are: "),
-        ("items?system=piper&metric=nope", "there is no metric 'nope' here; there are: "),
+        ("board?benchmark=nope", "there is no benchmark 'nope' here; choose from lfs_bench, "),
+        ("board?profile=nope", "there is no profile 'nope' here; choose from embedded, paper, reference"),
+        ("board?system=nope", "there is no system 'nope' here; choose from "),
+        ("board?metric=nope", "there is no metric 'nope' here; choose from "),
+        ("board?slice=nope", "there is no slice 'nope' here; choose from category=Arts, "),
+        ("items?system=nope", "there is no system 'nope' here; choose from "),
+        ("items?system=piper&metric=nope", "there is no metric 'nope' here; choose from "),
     ],
 )
 def test_a_name_that_nothing_has_is_told_with_those_there_are(local: TestClient, address: str, said: str) -> None:

@@ -130,5 +130,5 @@ def test_both_orders_of_a_pair_are_one_piece_of_evidence() -> None:
 
 
 def test_impossible_counts_are_refused() -> None:
-    with pytest.raises(BadInput, match="not a share"):
+    with pytest.raises(BadInput, match="between 0 and 10, not 11"):
         wilson(11, 10)

@@ -161,8 +161,8 @@ def test_rows_refer_to_rows_that_are_there(database_place: str) -> None:
     ("place", "says"),
     [
         ("mysql://a/b", "not supported"),
-        ("sqlite://", "loses its votes"),
-        ("sqlite:///:memory:", "loses its votes"),
+        ("sqlite://", "would lose its votes"),
+        ("sqlite:///:memory:", "would lose its votes"),
         ("://", "address of a database"),
     ],
 )

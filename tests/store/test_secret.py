@@ -124,7 +124,7 @@ def test_a_new_secret_is_taken_where_an_operator_says_so(
     monkeypatch.setenv("PODEVAL_SECRET", "e" * 32)
     assert renew(database, "it comes from the environment now", "root") == 2
     assert same(database, b"e" * 32)
-    with pytest.raises(BadInput, match="already uses this secret; set another PODEVAL_SECRET first"):
+    with pytest.raises(BadInput, match="already uses this secret; set a different PODEVAL_SECRET first"):
         renew(database, "again", "root")
 
 

@@ -93,11 +93,11 @@ finish(out, item=item, audio='good.wav', turns=turns, wall_seconds=1e300)
     assert message["item_0"] == "'../../../../secret.wav' is not a regular file in its folder"
     assert message["item_1"] == "'link.wav' is not a regular file in its folder"
     assert message["item_2"] == "'pipe.wav' is not a regular file in its folder"
-    assert "NaN or infinite samples" in message["item_3"]
+    assert "NaN or infinity" in message["item_3"]
     assert "junk.flac" in message["item_4"]
     assert message["item_5"] == "'not_there.wav' is not a regular file in its folder"
     assert "less than 0.1 s" in message["item_6"]
-    assert message["item_7"] == "it returned neither audio nor a script"
+    assert message["item_7"] == "the system returned neither audio nor a script"
     good = outputs["item_8"]
     assert good
     assert (good.failed, good.turns, good.wall_seconds, good.duration) == (None, (), None, 0.5)

@@ -195,7 +195,7 @@ def test_the_budget_is_of_all_jobs_and_survives_a_restart(
     assert tiny.worker(queue, tmp_path, hub=on_the_hub(queue, 2.0)).once() == second.id
     found = queue.get(second.id)
     assert found.state == "queued"
-    assert "could cost 1.50 USD on a10g-large for 60 minutes, and 1.00 of 2.00 are spent or set aside" in found.reason
+    assert "cost 1.50 USD on a10g-large for 60 minutes, and 1.00 of 2.00 USD are spent or reserved" in found.reason
     assert found.failures == 0, "it is no fault of the submission"
     assert len(jobs.specs) == 1
     queue.cancel(second.id, "two")
@@ -256,7 +256,7 @@ def test_what_a_job_falls_on_is_blamed_and_the_rest_made_by_the_next(
     assert [len(items) for items in rounds] == [10, 5]
     failed = RunFolder(tmp_path / "board", "ten", "demo", "singer").output("item_4")
     assert failed
-    assert "its job on the Hub ended as ERROR: MemoryError: CUDA out of memory" in str(failed.failed)
+    assert "the job on the Hub ended in the stage ERROR: MemoryError: CUDA out of memory" in str(failed.failed)
 
 
 def test_what_is_in_the_bucket_is_not_trusted(tiny: ModuleType, queue: Queue, jobs: Any, tmp_path: Path) -> None:

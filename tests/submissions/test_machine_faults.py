@@ -208,7 +208,7 @@ def test_a_box_that_does_not_open_any_more_is_the_machines(
     with pytest.raises(MachineFault, match="sandboxes can no longer be opened: bwrap not found"):
         collect_outputs.require_no_fault(ended, tmp_path, 0)
     monkeypatch.setattr(sandbox, "explain_missing_isolation", lambda: None)
-    with pytest.raises(OursFailed, match="its sandbox could not be opened"):
+    with pytest.raises(OursFailed, match="the sandbox could not be opened"):
         collect_outputs.require_no_fault(ended, tmp_path, 0)
 
 

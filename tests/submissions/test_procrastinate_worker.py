@@ -56,5 +56,5 @@ def test_a_job_without_a_submission_harms_nothing_and_a_lost_job_is_made_again(
 
 
 def test_sqlite_needs_no_dispatcher(tmp_path: Path) -> None:
-    with Database(tmp_path / "x.db") as database, pytest.raises(BadInput, match="workers watch the queue"):
+    with Database(tmp_path / "x.db") as database, pytest.raises(BadInput, match="let workers watch the queue"):
         Dispatch(Queue(database))

@@ -103,7 +103,7 @@ def test_a_silent_workers_claim_comes_back_and_the_worker_can_change_nothing_any
         lambda: queue.advance(first, "running", "measured"),
         lambda: queue.give_back(first, "stopped", failed=False),
     ):
-        with pytest.raises(LeaseLost, match="first no longer holds it"):
+        with pytest.raises(LeaseLost, match="first has lost its claim"):
             change()
     queue.advance(second, "running", "measured")
     assert [entry.attempt for entry in queue.history(row.id)] == [0, 0, 0, 1, 1, 2, 2]

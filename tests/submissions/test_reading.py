@@ -120,7 +120,10 @@ def test_an_unknown_field_of_an_entry_does_not_make_its_list_empty() -> None:
         (GOOD.replace("My TTS", "My: TTS"), "is not YAML: line 4, column 11: mapping values are not allowed"),
         (GOOD + "---\n" + GOOD, "is not YAML: line 17, column 1"),
         (GOOD.replace("My TTS", "My \x00 TTS"), "line 4, column 12: the character U+0000 is not allowed"),
-        (GOOD.replace("My TTS", "9" * 5000), "has a number of 5,000 characters: line 4, column 9"),
+        (
+            GOOD.replace("My TTS", "9" * 5000),
+            "a number has 5,000 characters, but at most 1,000 are read: line 4, column 9",
+        ),
         (GOOD.replace("My TTS", "2024-99-99"), "line 4, column 9: this cannot be read as !!timestamp"),
         (GOOD.replace("  name:", "  ? [a]\n  :"), "line 4, column 5: while constructing a mapping"),
         (GOOD.replace("My TTS", '"\\ud800"'), "is not YAML: line 4, column 12"),
@@ -131,7 +134,7 @@ def test_an_unknown_field_of_an_entry_does_not_make_its_list_empty() -> None:
         (
             "a0: &a0 [x, x, x, x, x, x, x, x, x]\n"
             + "\n".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 12)),
-            "has aliases that repeat more than 300,000 values",
+            "the YAML's aliases repeat more than 300,000 values",
         ),
     ],
 )
@@ -146,9 +149,9 @@ def test_text_that_is_no_yaml_or_would_cost_is_refused_with_its_line(text: str, 
     ("text", "message"),
     [
         (GOOD + GOOD, "line 17, column 1, schema_version: appears twice; keep one"),
-        ("", "line 1: is not a list of fields"),
-        ("- a\n", "line 1, column 1: is not a list of fields"),
-        ("just words", "line 1, column 1: is not a list of fields"),
+        ("", "line 1: the document is not a list of fields"),
+        ("- a\n", "line 1, column 1: the document is not a list of fields"),
+        ("just words", "line 1, column 1: the document is not a list of fields"),
         (GOOD.replace("  name:", '  "\\e[2J": 1\n  name:'), "line 4, column 3, system.?: is not a field here"),
         (GOOD.replace("My TTS", "!!set {a: b}"), "line 4, column 3, system.name: must be text"),
     ],
@@ -175,9 +178,9 @@ def test_outputs_need_one_pinned_place() -> None:
     revision = "revision: 0123456789abcdef0123456789abcdef01234567"
     parse(with_source("kind: outputs", "repo: me/audio", revision))
     parse(with_source("kind: human", "folder: audio/en"))
-    assert "line 12, column 1, source: needs either repo" in problem(with_source("kind: outputs"))
-    assert "needs either repo" in problem(with_source("kind: outputs", "repo: me/a", revision, "folder: audio"))
-    assert "needs repo and revision together" in problem(with_source("kind: outputs", "repo: me/audio"))
+    assert "line 12, column 1, source: give either repo" in problem(with_source("kind: outputs"))
+    assert "give either repo" in problem(with_source("kind: outputs", "repo: me/a", revision, "folder: audio"))
+    assert "give both repo and revision" in problem(with_source("kind: outputs", "repo: me/audio"))
 
 
 @pytest.mark.parametrize("folder", ["/etc", "../other", "a/../../b", ".hidden", "a//b", "~"])
@@ -237,10 +240,13 @@ def test_figures_in_a_file_and_in_the_document_are_the_same_and_keep_their_digit
         (HEADER + ROW.replace("0.7300", "nan"), "results.csv, line 2, source.results[1].value: "),
         (HEADER + ROW.replace("0.7300", ""), "line 2, source.results[1].value: is missing; add value"),
         (HEADER + ROW.replace("higher", "up"), "line 2, source.results[1].better: must be 'higher', 'lower' or"),
-        (HEADER.replace("printed", "print") + ROW, "line 1, print: is not a column of a results file; did you mean"),
-        (HEADER.replace("note", "value") + ROW, "results.csv, line 1: names a column twice"),
-        (HEADER + ROW.strip() + ",x\n", "results.csv, line 2: has more cells than the 12 columns"),
-        (HEADER + '"open', "results.csv, line 2: is not valid CSV"),
+        (
+            HEADER.replace("printed", "print") + ROW,
+            "line 1, print: this is not a column of a results file; did you mean",
+        ),
+        (HEADER.replace("note", "value") + ROW, "results.csv, line 1: the header contains a column twice"),
+        (HEADER + ROW.strip() + ",x\n", "results.csv, line 2: the row has more cells than the 12 columns"),
+        (HEADER + '"open', "results.csv, line 2: the file is not valid CSV"),
         (HEADER + ROW + ROW, "figure 2 (MATTR) appears twice"),
         (HEADER + ROW.replace(",mattr,mattr,", ",mattr,,"), "module and key belong together"),
         (HEADER + ROW.replace(",podeval,,,", ",podeval,category,,"), "breakdown and group belong together"),

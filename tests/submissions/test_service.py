@@ -249,7 +249,7 @@ def test_the_command_line_takes_a_submission_from_its_document_to_a_published_ro
     shown_document = json.loads(podeval("submissions", "show", id_, "--json"))
     assert (shown_document["state"], shown_document["items_done"]) == ("published", 10)
     assert [step["after"] for step in shown_document["history"]][-2:] == ["measured", "published"]
-    assert podeval("submissions", "list", "--state", "failed") == "there are no submissions here\n"
+    assert podeval("submissions", "list", "--state", "failed") == "no submissions were found\n"
     assert (tmp_path / "board/board.parquet").exists()
 
 

@@ -82,7 +82,7 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
     "absolute": (lambda: archive_of(("/etc/a.flac", TONE)), "points outside the zip"),
     "above": (lambda: archive_of(("x/../../a.flac", TONE)), "points outside the zip"),
     "backslash": (lambda: archive_of((entry("..\\a.flac"), TONE)), "points outside the zip"),
-    "before the file": (lambda: patched(ONE, len(ONE) - 6, "<L", 2**30), "begins before the file"),
+    "before the file": (lambda: patched(ONE, len(ONE) - 6, "<L", 2**30), "begins before the start of the zip"),
     "drive": (lambda: archive_of((entry("C:a.flac"), TONE)), "is not the name of an item"),
     "empty part": (lambda: archive_of(("x//a.flac", TONE)), "points outside the zip"),
     "twice": (lambda: archive_of(("a.flac", TONE), ("A.flac", TONE)), "is in the zip twice"),
@@ -310,7 +310,7 @@ def test_a_process_that_writes_more_than_it_may_leaves_nothing(
     (tmp_path / "a.zip").write_bytes(archive_of(("a.wav", b"RIFF" + np.random.default_rng(1).bytes(8 * 2**20))))
     uploads = Uploads(tmp_path / "runs")
     # The kernel refuses the byte beyond, or on a busy machine the watch sees it first.
-    with pytest.raises(BadInput, match=r"cannot store it at present|it wrote more than 1 MiB"):
+    with pytest.raises(BadInput, match=r"cannot store the upload at present|it wrote more than 1 MiB"):
         uploads.take(tmp_path / "a.zip", "alice", queue)
     assert files_in(uploads) == []
     assert RECORDINGS not in {path.name for path in tmp_path.rglob("*")}

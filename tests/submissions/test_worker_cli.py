@@ -62,7 +62,7 @@ def test_a_worker_runs_jobs_by_its_options_and_by_the_environment(
     monkeypatch.setattr("podeval.submissions.hub_generation.OnTheHub.pause", 0.05)
     places = ("--database", store, "--runs", tmp_path / "board", "--work", tmp_path / "work")
     out = said("worker", "--once", *trusted(), *places, *options)
-    assert "a job costs at most 7.50 USD on h200; 0.00 of 20.00 USD are spent" in out
+    assert "a job costs at most 7.50 USD on h200; 0.00 of 20.00 USD have been spent" in out
     assert f"{row.id}: published" in out
     (spec,) = hub_jobs.specs
     assert (spec["dockerImage"], spec["flavor"], spec["timeoutSeconds"]) == (IMAGE, "h200", 5_400)
@@ -89,7 +89,7 @@ def test_a_worker_starts_while_the_hub_is_down(
     assert (
         "job on a10g-large is not known yet; it will be requested before the job starts (the Hub does not answer" in out
     )
-    assert "it is not known yet whether jobs must be stopped or results deleted: the Hub does not answer" in out
+    assert "it is not yet known whether jobs must be stopped or results deleted: the Hub does not answer" in out
     assert "nothing to do" in out
 
 
@@ -98,7 +98,7 @@ def test_what_a_submission_costs_at_most_is_said_before(tiny: ModuleType, hub_jo
     document.write_text(yaml.safe_dump(tiny.document("singer")))
     store = ("--database", tmp_path / "store.db")
     out = said("submit", document, "--estimate", "--image", IMAGE, "--timeout", "2h", *store)
-    assert "Singer: at most 3.00 USD, as 1 jobs on a10g-large" in out
+    assert "Singer: at most 3.00 USD for 1 jobs on a10g-large" in out
     assert "ten/demo: at most 3.00 USD (120 minutes)" in out
     assert "by all submissions: 0.00 USD" in out
     assert hub_jobs.specs == []
@@ -109,11 +109,11 @@ def test_what_a_submission_costs_at_most_is_said_before(tiny: ModuleType, hub_jo
     ("options", "told"),
     [
         (["--executor", "moon"], "no executor 'moon'"),
-        (["--executor", "hf-jobs"], "the image that jobs run"),
+        (["--executor", "hf-jobs"], "no image for jobs is given"),
         (["--executor", "hf-jobs", "--image", "python:3.12", "--namespace", "me"], "not pinned"),
-        (["--executor", "hf-jobs", "--image", IMAGE], "the user or organisation that pays"),
+        (["--executor", "hf-jobs", "--image", IMAGE], "no account that pays for jobs is named"),
         (["--executor", "hf-jobs", "--image", IMAGE, "--namespace", "me"], "set a budget for all jobs together"),
-        (["--voices", "/nowhere"], "no folder of reference voices"),
+        (["--voices", "/nowhere"], "the folder of reference voices .* does not exist"),
     ],
 )
 def test_a_setting_that_is_missing_is_said(hub_jobs: Any, tmp_path: Path, options: list[str], told: str) -> None:

@@ -147,7 +147,7 @@ def test_a_site_that_starts_on_a_disk_that_cannot_be_written_says_so_and_can_be_
     else:
         small_disk.remount("ro")
     services = open_services(small_disk.folder)
-    assert re.search(rf"the disk of sqlite\S+ is {trouble}.*; .*, then start again", caplog.text)
+    assert re.search(rf"the disk of sqlite\S+ is {trouble}.*; .*\. Then start again", caplog.text)
     assert services.closed
     assert "was full or read-only when it started" in services.closed
     assert list(services.arena.battles()["vote"]) == [vote]
@@ -155,7 +155,7 @@ def test_a_site_that_starts_on_a_disk_that_cannot_be_written_says_so_and_can_be_
         services.arena.sweep()
     services.database.close()
     # A worker has nothing to read for.
-    with pytest.raises(StoreReadOnly, match="then start again"):
+    with pytest.raises(StoreReadOnly, match="Then start again"):
         Database(place)
     small_disk.remount("rw")
     small_disk.free()
@@ -201,7 +201,7 @@ def test_a_restore_that_finds_no_room_leaves_what_was_there(
     small_arena(str(target)).close()
     before = target.read_bytes()
     small_disk.fill(200_000)
-    with pytest.raises(DiskFull, match="nothing was changed: free some space and restore again"):
+    with pytest.raises(DiskFull, match="nothing was changed; free some space and restore again"):
         restore(tmp_path / "backup.tar", target, small_disk.folder / "runs", force=True)
     assert target.read_bytes() == before
     small_disk.free()

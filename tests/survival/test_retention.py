@@ -86,7 +86,7 @@ def test_what_is_not_finished_or_set_aside_is_treated_as_what_it_is(runs: Path) 
     (runs / "real_pod" / "tiny" / "new").rename(aside)
     found = retention.keep_to_budget(runs, 0)
     assert next(iter(found.removed)) == aside.relative_to(runs).as_posix(), "what the board does not show goes first"
-    assert found.kept == {"real_pod/tiny/unmeasured": "it is not finished"}
+    assert found.kept == {"real_pod/tiny/unmeasured": "the run is not finished"}
     assert "still needed" in found.describe()
 
 
@@ -198,7 +198,7 @@ def test_a_clock_keeps_the_budget_that_is_set(database: Database, runs: Path, mo
     work()
     work()
     assert recordings(RunFolder(runs, "real_pod", "tiny", "new")) == []
-    assert "of 3 runs were removed" in told[0]
+    assert "of 3 runs (" in told[0]
     assert len(told) == 2, "what is left is over the budget, and said each time"
 
 
@@ -215,7 +215,7 @@ def test_recordings_are_moved_to_a_storage_in_one_tar_a_run_and_fetched_again(
     storage, root = url_to_fs(address)
     assert len(storage.find(root)) == 3, "one file for each finished run"
     told = run_command("retention", "--runs", runs, "--fetch", "real_pod/tiny/old")
-    assert "real_pod/tiny/old has the recordings of 4 items again" in told
+    assert "real_pod/tiny/old: fetched the recordings of 4 items" in told
     assert {path.name: path.read_bytes() for path in old.outputs.iterdir()} == before
     # What is removed again is the same tar.
     retention.keep_to_budget(runs, 0, now=NOW)
@@ -243,6 +243,6 @@ def test_the_command_line_says_what_it_would_do_and_does_it(runs: Path) -> None:
     told = run_command(*command, "--dry-run", DATABASE_URL="")
     assert "real_pod/tiny/old would lose the recordings of 4 items" in told
     assert len(recordings(RunFolder(runs, "real_pod", "tiny", "old"))) == 4
-    assert "real_pod/tiny/unmeasured keeps recordings: it is not finished" in told
+    assert "real_pod/tiny/unmeasured keeps its recordings: the run is not finished" in told
     assert len(json.loads(run_command(*command, "--json", DATABASE_URL=""))["removed"]) == 3
     assert recordings(RunFolder(runs, "real_pod", "tiny", "old")) == []

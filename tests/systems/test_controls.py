@@ -186,4 +186,6 @@ def test_shuffling_refuses_more_speakers_than_voices() -> None:
 
 def test_a_control_passes_on_what_its_reader_misses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(EspeakNg, "available", lambda self: "install X")
-    assert RepeatedSentence(EspeakNg()).available() == "repeated_sentence speaks through espeak_ng: install X"
+    assert (
+        RepeatedSentence(EspeakNg()).available() == "repeated_sentence needs espeak_ng, which is not ready: install X"
+    )

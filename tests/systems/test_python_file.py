@@ -89,7 +89,7 @@ def test_a_person_is_answered_with_all_before_in_mind(program: Callable[..., Pyt
         ("(np.zeros((1, 900)), 8000)", r"channels first; return \(frames, channels\): samples.T"),
         ("(np.zeros((0,)), 8000)", r"shape \(0,\)"),
         ("(np.zeros(9, np.int64), 8000)", "samples of int64"),
-        ("('sound.wav', 8000)", "not an array"),
+        ("('sound.wav', 8000)", "instead of an array"),
         ("(1 / 0, 8000)", r"failed \(ZeroDivisionError, line 2: division by zero\)"),
     ],
 )

@@ -158,7 +158,7 @@ def test_the_script_names_its_steps_and_the_page_explains_each(tmp_path: Path) -
     steps = re.findall(r"^\| `(\w+)` \|", (REPOSITORY / "docs/row-in-an-evening.md").read_text("utf-8"), re.MULTILINE)
     refusal = Evening(tmp_path / "a", MODEL="m").do("dance").stderr
     assert refusal.strip().replace(" or ", ", ").endswith(f"choose {', '.join(steps)}")
-    assert "name the model" in Evening(tmp_path / "b").do("check").stderr
+    assert "set MODEL to the name of the model" in Evening(tmp_path / "b").do("check").stderr
 
 
 def test_a_rented_server_is_started_as_the_hub_s_client_takes_it(tmp_path: Path) -> None:

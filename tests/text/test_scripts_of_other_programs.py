@@ -320,9 +320,9 @@ def test_captions_that_roll_say_each_line_once() -> None:
 def test_no_json_behind_the_first_is_lost() -> None:
     lines = "\n".join(json.dumps({"text": text, "duration": 3}) for text in ("Hello there.", "Hi."))
     assert turns_of(lines) == [("1", "Hello there. Hi.")]
-    with pytest.raises(BadInput, match="looks like JSON but cannot be read"):
+    with pytest.raises(BadInput, match="looks like JSON, but is not valid JSON"):
         read_any_script(f"Part 1:\n{json.dumps(TURNS)}\nPart 2:\n{json.dumps(TURNS)}")
-    with pytest.raises(BadInput, match="looks like JSON but cannot be read"):
+    with pytest.raises(BadInput, match="looks like JSON, but is not valid JSON"):
         read_any_script(f"Part 1:\n{json.dumps(TURNS)}\n{'I hope that it helps. ' * 20}")
 
 

@@ -145,7 +145,7 @@ def test_values_come_from_wide_tables_and_from_what_score_writes(tmp_path: Path)
         ("system,item,x\ns1,a,1\ns1,a,2\n", "two lines for the output s1 a"),
         ("system,item,x\nother,a,1\n", "no value for a rated output, such as s1 a"),
         ("system,item,x\ns1,a,good\n", "no value for a rated output"),
-        ("", "there is no value in it"),
+        ("", "the source contains no values"),
     ],
 )
 def test_a_wrong_table_of_values_is_refused_with_what_it_needs(tmp_path: Path, content: str, sentence: str) -> None:

@@ -98,7 +98,7 @@ def test_a_run_of_no_paper_has_nothing_beside_it(measured: Callable[..., list[Ru
     assert measured("my_tts") == []
     result = CliRunner().invoke(app, ["report", "papers", "--runs", str(tmp_path / "runs")])
     assert (result.exit_code, result.stdout) == (1, "")
-    assert "has the name of a system with figures in a paper" in result.stderr
+    assert "is named like a system in a paper" in result.stderr
     with pytest.raises(BadInput, match="there are no runs in"):
         compare_with_print(tmp_path / "nowhere")
 
@@ -112,7 +112,7 @@ def test_the_command_prints_the_verdict_and_counts_the_rest(
     verdict = "inside" if figure.inside else "outside"
     assert f"printed {figure.printed:g}, ours 0.9 [" in line
     assert f"{verdict} the interval" in line
-    assert "  2 are not compared: Whisper large v3 transcribes, not FunASR-Nano" in lines
+    assert "  2 figures are not compared: Whisper large v3 transcribes, not FunASR-Nano" in lines
 
 
 def test_clips_and_episodes_have_no_difference() -> None:
@@ -120,5 +120,5 @@ def test_clips_and_episodes_have_no_difference() -> None:
     assert result.exit_code == 0
     table = [line for line in result.stdout.splitlines() if "Table 9" in line and "podeval" in line]
     assert any("15 figures are not compared: measured on" in line for line in table)
-    assert "17 s instead of whole episodes (values: --json)" in result.stdout
+    assert "17 s instead of whole episodes (see --json)" in result.stdout
     assert "recomputed on" not in result.stdout

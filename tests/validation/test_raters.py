@@ -55,7 +55,7 @@ def test_fewer_rubric_items_rank_worse_but_still_alike() -> None:
     assert found[0].mean > found[1].mean > found[2].mean > 0.5
     outside = raters.rank_without_items(scores, {f"s{n}": -n for n in range(6)}, shares=(0.9,), draws=100)
     assert outside[0].mean < -0.8
-    with pytest.raises(BadInput, match="reference lacks"):
+    with pytest.raises(BadInput, match="reference ranking lacks"):
         raters.rank_without_items(scores, {"s0": 1.0})
     with pytest.raises(BadInput, match="three systems"):
         raters.rank_without_items({"x": [1, 2], "y": [1, 2]})

@@ -64,7 +64,7 @@ def test_voicemos_lists_have_no_line_of_names(tmp_path: Path) -> None:
     each = read(tmp_path, listeners, "TRAINSET")
     assert marks(each) == [("{}_30-39_bZPQ_Female_Valid_1_No", "sys64e2f", "utt9c183cd", 4.0, "MOS")]
     assert each.recordings["sys64e2f", "utt9c183cd"] == "sys64e2f-utt9c183cd.wav"
-    with pytest.raises(BadInput, match="line 2 is neither"):
+    with pytest.raises(BadInput, match="line 2 has neither the form"):
         read(tmp_path, "sysa-utt1.wav,3\nsysa,3\n", "TESTSET")
 
 
@@ -133,7 +133,7 @@ def test_our_listening_tests_have_marks_and_choices_of_sessions_that_count(tmp_p
 
 def test_an_order_is_of_systems_as_wholes_and_votes_have_the_item_of_their_battle(tmp_path: Path) -> None:
     assert marks(read(tmp_path, "system,place\na,1\nb,2\n")) == [("", "a", "", -1.0, ""), ("", "b", "", -2.0, "")]
-    with pytest.raises(BadInput, match="several lines of an order"):
+    with pytest.raises(BadInput, match="an order has one line per system"):
         read(tmp_path, "system,score\na,1\na,2\n")
     vote = {"system_a": "a", "system_b": "b", "outcome": "b", "voter": "p", "item": "Arts_1"}
     lines = [vote, vote | {"outcome": "skip"}, vote | {"standing": "excluded"}]
@@ -153,8 +153,8 @@ def test_a_file_in_no_layout_is_refused_with_the_layouts(tmp_path: Path, content
     [
         ("a.csv", "system,item,score\nA,1,4,5\n", "line 2 has more cells than the header line"),
         ("a.csv", "system;item;score\nA;1;4,5\n", "line 2: the score '4,5' is not a number"),
-        ("a.csv", "system,item,score,score\nA,1,4,3\n", "the header line contains a name twice"),
-        ("list", "sysa-utt1.wav,4,5\n", "there is no rating in it"),
+        ("a.csv", "system,item,score,score\nA,1,4,3\n", "the header line contains names more than once"),
+        ("list", "sysa-utt1.wav,4,5\n", "the source contains no ratings"),
         ("a.jsonl", '{"index": 1, "naturalness_label": "Both bad"}', "annotations must be a list"),
     ],
 )

@@ -75,10 +75,10 @@ class BattleAudio:
         try:
             return fact(_stretch(audio), self._gains(audio)[0], audio.seconds)
         except Changed as error:
-            _LOG.error("%s; the arena no longer plays it", error)
+            _LOG.error("%s; the arena no longer plays this recording", error)
             for side in audio.compared or ():
                 if Path(side.path) == error.source:
-                    self._arena.retire(side.output, "its file has changed since it was added")
+                    self._arena.retire(side.output, "the audio file has changed since it was added")
             raise ArenaRefused(UNKNOWN, write_sentence("battle-recording-taken-down")) from error
         except PodevalError as error:
             # The error names the file, and therefore the system; it is meant for the operator, not for the listener.

@@ -101,8 +101,8 @@ def choose_whole(a: RecordingLength, b: RecordingLength) -> Excerpts:
 def _same_turns(a: RecordingLength, b: RecordingLength, chance: random.Random, seconds: float) -> Excerpts:
     """Choose as many whole turns as fit on both sides, starting at the same turn; if needed, add part of the next turn.
 
-    The start is never so late that the longer side no longer fills an excerpt, so the end is played as often as any
-    other part, and never as a short fragment.
+    The start is always early enough for the longer side to fill an excerpt, so the end of a recording is played as
+    often as any other part, and never as a short fragment.
     """
     count = len(a.turns)
     latest = max(
@@ -166,7 +166,7 @@ def count_heard_seconds(played: Sequence[Span], length: float) -> float:
 
 
 def time_open(battle: Battle, settings: ArenaSettings) -> timedelta:
-    """Return the time limit for judging a battle; long limits are rounded to whole hours to hide the exact lengths."""
+    """Return the time limit for judging a battle; long limits are rounded to whole hours to hide exact lengths."""
     (begin_a, end_a), (begin_b, end_b) = read_spans(battle)
     hours = math.floor(_TIMES_HEARD * (end_a - begin_a + end_b - begin_b) / 3600)
     return timedelta(seconds=max(settings.vote_within, 3600 * (hours + 1 if hours else 0)))

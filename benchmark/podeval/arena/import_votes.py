@@ -59,7 +59,7 @@ def import_file(database: Database, file: Path) -> TakenIn:
 
 
 def read_file(file: Path) -> Iterator[Record]:
-    """Read the records of a file; an empty file has none.
+    """Yield the records in a file; an empty file yields none.
 
     Raises:
         BadInput: the file cannot be read, or contains a row that is not a record; the message names the row.

@@ -1,10 +1,10 @@
 """Battles that a judge decides: which systems meet on which dialogue, in which order, and what the outcome is.
 
-`all`: every pair of systems meets on every dialogue that both answered. `mtalk`: in each dimension separately, each
-    battle is between the systems of one of the three pairs with the closest Elo ratings so far, until there are enough
-    battles, as in MTalk-Bench's battles judged by people (appendix C.1; the paper's judges decided about 500 battles
-    per dimension). The ratings before a round determine the pairs of the round, which are then judged together. All
-    choices follow from the seed, so a rerun asks the same questions and finds their answers in the records.
+`all`: every pair of systems meets on every dialogue that both answered. `mtalk`: in each dimension separately, one of
+    the three pairs of systems with the closest Elo ratings so far meets, until there are enough battles. MTalk-Bench
+    chooses pairs in the same way for its battles judged by people (appendix C.1); the paper's judges decided about 500
+    battles per dimension. The ratings before a round determine the pairs of the round, which are then judged together.
+    All choices follow from the seed, so a rerun asks the same questions and finds their answers in the records.
 """
 
 from collections import defaultdict
@@ -34,7 +34,7 @@ ROUND = 4
 
 Outcome = JudgedBattle | PodevalError
 Fought = tuple[SpokenDialogue, SpokenDialogue, Outcome]
-"""The two sides of a battle, and its outcome or the reason why there is none."""
+"""The two sides of a battle, and its outcome or the reason why it has no outcome."""
 Sides = tuple[SpokenDialogue, SpokenDialogue]
 Hold = Callable[[list[Conversation[JudgedBattle]]], Sequence[Outcome]]
 """The type of a function that conducts conversations with the judge, such as `podeval.judges.rounds.hold`."""

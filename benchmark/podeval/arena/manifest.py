@@ -152,7 +152,8 @@ def add(database: Database, manifest: Manifest, *, strict: bool = True) -> Added
             for kind, name in ((ArenaSystem, values["system"]), (ArenaItem, values["item"])):
                 if session.get(kind, name) is None:
                     raise BadInput(
-                        f"an output names the {kind.__tablename__[:-1]} {name}, which does not exist; add it first"
+                        f"an output names the {kind.__tablename__[:-1]} {name}, which does not exist; add this "
+                        f"{kind.__tablename__[:-1]} first"
                     )
             # The audio of an output that was judged is never replaced.
             output = session.get(ArenaOutput, values["id"])
@@ -160,11 +161,11 @@ def add(database: Database, manifest: Manifest, *, strict: bool = True) -> Added
             is_other = output is not None and output.sha256 not in ("", values["sha256"])
             if output is not None and is_other and session.scalar(battles.limit(1)) is not None:
                 left_out.append(
-                    f"{values['audio']} is not the recording of {values['system']} on {values['item']} that "
-                    f"listeners heard; give a new version of a system its own id"
+                    f"{values['audio']} differs from the recording of {values['system']} on {values['item']} that "
+                    f"listeners have already heard; give a new version of a system its own id"
                 )
                 if output.audio == values["audio"]:
-                    retire(session, [output.id], "its file has changed since it was added", now)
+                    retire(session, [output.id], "the audio file has changed since it was added", now)
                 continue
             new["outputs"] += _put(session, ArenaOutput, values, now)
         return Added(new, left_out)
@@ -176,7 +177,7 @@ def measure(entry: OutputEntry) -> dict[str, Any]:
     """Return the measured columns of an output: length, loudness and content hash of its audio.
 
     Raises:
-        BadInput: the file is not audio, or a turn lies outside the recording.
+        BadInput: the file is not audio, or a turn is outside the recording.
     """
     from podeval.audio import loudness
     from podeval.audio.decode import decode, hash_file
@@ -185,7 +186,9 @@ def measure(entry: OutputEntry) -> dict[str, Any]:
     audio = decode(file)
     for start, end in entry.turns:
         if not start <= end <= audio.seconds + 0.5:
-            raise BadInput(f"{file}: the turn from {start:g} to {end:g} s is outside its {audio.seconds:.1f} s")
+            raise BadInput(
+                f"{file}: the turn from {start:g} to {end:g} s is outside the recording ({audio.seconds:.1f} s)"
+            )
     try:
         level: float | None = loudness.measure(audio.samples, audio.rate, audio.layout).integrated
     except CannotScore:
@@ -235,7 +238,7 @@ def make_manifest(
     """
     if not 0 < len(dimension.strip()) <= LONGEST_NAME:
         raise BadInput(
-            f"a dimension's name, such as overall, must have 1 to {LONGEST_NAME} characters; {dimension!r} does not"
+            f"the name of a dimension, such as overall, must have 1 to {LONGEST_NAME} characters, unlike {dimension!r}"
         )
     # Select the recordings, and count the systems with a recording of each item.
     outputs = [

@@ -177,7 +177,7 @@ class Matchmaker:
         pairs_of_voter = [(low, high) for *kind_of_vote, low, high in voted if tuple(kind_of_vote) == kind]
         deal, rule = Deal(wish.voter, pairs_of_voter), self._settings.pairing
         meeting = choose_next_meeting(field, before, count_items, seed=seed, rule=rule, deal=deal)
-        assert meeting is not None, "an open pair has an open item"
+        assert meeting is not None, "a pair that can meet has an item on which it can meet"
         met = {"item": meeting.item, "a": meeting.a, "b": meeting.b}
         item, a, b = session.execute(_OUTPUTS_OF_MEETING, met).one()
         # A database session drops objects that nothing refers to, and the page of the battle needs these objects again.
@@ -267,7 +267,7 @@ class Matchmaker:
                 if self._snapshot is old:
                     self._snapshot = snapshot
         except PodevalError as error:
-            _LOG.warning("battles are still chosen with the previous ratings: %s", error)
+            _LOG.warning("the ratings were not updated, so battles are chosen with the previous ratings: %s", error)
         finally:
             self._renewing = False
 
@@ -319,12 +319,12 @@ def _take_snapshot(session: Session) -> _Snapshot:
     )
     items: dict[_Kind, dict[str, set[str]]] = {}
     closed = read_closed_dimensions(session)
-    for dimension, benchmark, item, system in session.execute(rows):
+    for dimension, benchmark, item, system in session.execute(rows).all():
         for protocol in list_protocols(benchmark) if dimension not in closed else ():
             items.setdefault((protocol, dimension), {}).setdefault(item, set()).add(system)
     # Read how often each pair met, and the outcomes of the votes.
     counts: defaultdict[_Kind, dict[Pair, tuple[int, ...]]] = defaultdict(dict)
-    for protocol, dimension, low, high, *numbers in session.execute(select(PAIR_COUNTS)):
+    for protocol, dimension, low, high, *numbers in session.execute(select(PAIR_COUNTS)).all():
         counts[protocol, dimension][low, high] = tuple(numbers)
     voters: defaultdict[_Kind, Counter[str]] = defaultdict(Counter)
     for protocol, dimension, system, _, count in session.execute(select(SYSTEM_COUNTS)):

@@ -1,8 +1,8 @@
-"""Operators' decisions about the board and its arena, and the records of these decisions: the trail and the flags.
+"""Operators' decisions about the board and its arena, and their records: the audit trail, and the flags of votes.
 
 Operators decide which votes count, which systems and items the arena compares, and how many votes are wanted. Nothing
 is deleted, and ratings change immediately. Decisions about listening tests and submissions are handled by their own
-services. Each decision has a reason and an author, and is recorded on the trail in the transaction that carries it out.
+services. Each decision has a reason and an author, and is recorded in the trail in the transaction that carries it out.
 """
 
 from collections.abc import Callable
@@ -67,7 +67,7 @@ class BoardModeration:
         self._clock = clock
 
     def freeze(self, what: str, sentence: str, by: str) -> None:
-        """Stop accepting votes or submissions until `thaw`.
+        """Stop accepting votes or submissions until `thaw` is called.
 
         Args:
             what: one of `operator_settings.FREEZABLE`.
@@ -132,7 +132,7 @@ class BoardModeration:
 
     def _set_frozen(self, what: str, sentence: str, action: str, reason: str, by: str) -> None:
         if what not in operator_settings.FREEZABLE:
-            raise BadInput(f"{what!r} cannot be frozen; {' and '.join(operator_settings.FREEZABLE)} can")
+            raise BadInput(f"{what!r} cannot be frozen; only {' and '.join(operator_settings.FREEZABLE)} can")
         now = self._clock()
 
         def work(session: Session) -> None:
@@ -229,7 +229,7 @@ class ArenaModeration:
         def change(session: Session) -> None:
             row = session.get(ArenaSystem, system)
             if row is None:
-                raise BadInput(f"the arena has no system {system}")
+                raise BadInput(f"the arena has no system with the id {system!r}")
             row.active = active
 
         self._carry_out(f"system {'into' if active else 'out of'} the pool", system, reason, by, change)
@@ -247,7 +247,7 @@ class ArenaModeration:
         self._carry_out("votes goal", str(votes or "none"), reason, by, partial(keep, now=self._clock()))
 
     def _carry_out(self, action: str, subject: str, reason: str, by: str, change: Callable[[Session], Found]) -> Found:
-        """Carry out a decision, effective from the next battle on, and record it on the trail, in one transaction."""
+        """Carry out a decision, effective from the next battle on, and record it in the trail, in one transaction."""
         reason = operator_settings.validate_reason(reason)
 
         def work(session: Session) -> Found:

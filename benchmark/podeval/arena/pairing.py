@@ -1,8 +1,8 @@
 """Choose which two systems meet next, on which item, and on which side each is shown.
 
 `closest`: among the pairs with the closest ratings, the pair that has been compared least often comes first. New
-systems take part in at most half of the battles: often enough to have ratings soon, while listeners still hear the
-other systems. A new system first meets the opponents that it shares the fewest votes with. The voter and the number of
+systems take part in at most half of the battles: often enough to get ratings soon, while listeners still hear the
+other systems. A new system first meets the opponents with which it has the fewest votes. The voter and the number of
 their votes determine whether they hear a new system next, and against which opponent. A voter who skips or leaves such
 a battle gets the same pair again.
 `mtalk`: one of the three closest pairs is chosen, as in MTalk-Bench. Sides are random. All other choices follow from
@@ -27,7 +27,7 @@ Rule = Literal["closest", "mtalk"]
 """The name of a pairing rule, which is recorded with each battle."""
 
 CLOSEST_SHARE = 1 / 3
-"""Share of the possible pairs that are considered closest; at least `CLOSEST_PAIRS` pairs always are."""
+"""Share of the possible pairs that count as closest; at least `CLOSEST_PAIRS` pairs always are."""
 
 CLOSEST_PAIRS = 3
 
@@ -207,7 +207,7 @@ class PairingField:
         return self.find_closest(self.settled)
 
     def find_closest(self, settled: Positions) -> Positions:
-        """Return the pairs that are considered closest, sorted by rating difference."""
+        """Return the pairs that count as closest, sorted by rating difference."""
         return self.find_nearest(settled, max(CLOSEST_PAIRS, round(CLOSEST_SHARE * len(settled))))
 
     def find_nearest(self, positions: Positions, count: int) -> Positions:

@@ -3,7 +3,7 @@
 A file's name and records are fixed before the file is sent. After a crash or a missing response, the sender finds the
 file on the Hub by its name and does not send it again (`podeval.hub.commits`). At start-up, records that the database
 lacks are imported from the log; this also recovers the list of sent records if the database was restored from an old
-backup. (`huggingface_hub.CommitScheduler` does neither: it sends the content of a folder and never reads it back.)
+backup. `huggingface_hub.CommitScheduler` is not used, because it sends the content of a folder and never reads it back.
 """
 
 import contextlib
@@ -125,7 +125,9 @@ class PublicLog:
                 try:
                     text = self._log.read(path, head).decode()
                 except UnicodeDecodeError as error:
-                    raise BadInput(f"{self._repo}/{path} is damaged ({error}); remove it from the repo") from None
+                    raise BadInput(
+                        f"{self._repo}/{path} is damaged ({error}); remove this file from the repo"
+                    ) from None
                 records = list(read_lines(text, f"{self._repo}/{path}"))
                 done = done + self._database.write(partial(self._take_in, path, records, head))
         return done

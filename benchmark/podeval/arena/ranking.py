@@ -14,13 +14,12 @@ import pandas as pd
 from sqlalchemy import bindparam, func, select
 from sqlalchemy.orm import Session, aliased
 
-from podeval.arena.kept_ranking import find_file, read_ranking, write_ranking
+from podeval.arena.kept_ranking import VoteReader, find_file, read_kept, write_kept
 from podeval.arena.matchmaking import count_between
 from podeval.arena.ratings import (
     POOLED,
     HeardRatings,
     Standings,
-    VoteReader,
     compute_standings,
     compute_standings_by_dimension,
     rate_by_heard,
@@ -198,7 +197,7 @@ class Rankings:
         self._arena, self._runs = arena, runs
         self._share = share
         self._quick = quick
-        self._reader = VoteReader()
+        self._reader = VoteReader(find_file(arena.database.name).with_suffix(".votes.npz"))
         self._lock = threading.Lock()
         self._state: tuple[object, ...] | None = None
         self._ranking: Ranking | None = None
@@ -234,7 +233,7 @@ class Rankings:
 
     def _read_kept(self) -> Ranking | None:
         """Return the ranking on disk if its votes are in this database."""
-        ranking = read_ranking(find_file(self._arena.database.name), Ranking)
+        ranking = read_kept(find_file(self._arena.database.name), Ranking)
         if ranking is None:
             return None
         number, battle = ranking.newest
@@ -279,15 +278,16 @@ class Rankings:
         try:
             with self._arena.database.reading() as session:
                 state = self._count(session)
-                ranking = self._make(session) if state != self._state else None
-            if ranking is not None:
-                self._ranking, self._state, self._error = ranking, state, None
-                self._arena.rated_at = ranking.made_at
-                self._cost = time.monotonic() - began
-                if self._cost > self._quick:
-                    write_ranking(find_file(self._arena.database.name), ranking)
+                if state != self._state:
+                    ranking = self._make(session)
+                    self._ranking, self._state, self._error = ranking, state, None
+                    self._arena.rated_at = ranking.made_at
+                    self._cost = time.monotonic() - began
+                    self._reader.keep(session)
+                    if self._cost > self._quick:
+                        write_kept(find_file(self._arena.database.name), ranking)
         except (PodevalError, OSError) as error:
-            _LOG.warning("the ranking was not computed or not saved: %s", error)
+            _LOG.warning("the ranking could not be computed or saved: %s", error)
             self._error = error
         finally:
             # The first measured time includes loading libraries, so it does not predict later times.

@@ -7,7 +7,6 @@ and Bradley–Terry with ties and voter-clustered intervals for the ranking.
 
 import itertools
 import math
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,14 +14,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sqlalchemy import ClauseElement, Select, bindparam, func, select
+from sqlalchemy import Select, bindparam, select
 from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
-from podeval.arena.settings import EXCERPTS, PROTOCOLS
+from podeval.arena.settings import EXCERPTS
 from podeval.errors import BadInput
-from podeval.stats.battles import OUTCOMES, Battles, Elo, Tally, elo, tally
+from podeval.stats.battles import Battles, Elo, Tally, elo, tally
 from podeval.stats.bradley_terry import Ratings, SystemRating, rate, votes_needed
-from podeval.store.tables import ArenaOutput, Battle, Erasure, Vote
+from podeval.store.tables import ArenaOutput, Battle, Vote
 from podeval.store.vote_counts import RATED, RATED_VOTES
 
 _A, _B = aliased(ArenaOutput), aliased(ArenaOutput)
@@ -41,21 +40,6 @@ unknown; `preference`: `clear`, `slight` or empty."""
 PUBLIC_COLUMNS = tuple(name for name in COLUMNS if not name.startswith(("seconds_", "heard_seconds_", "loudness_")))
 """Columns that are public while voting is in progress; exact lengths are not public, because they identify the
 output.
-"""
-
-_ROWS = 100
-"""Number of votes to read at a time."""
-
-_RATED_NUMBERS = select(RATED_VOTES.c.number).order_by(RATED_VOTES.c.number)
-_BATTLES = select(Battle.id, Battle.protocol, Battle.dimension, Battle.output_a, Battle.output_b).where(RATED[0])
-_JUDGED = (
-    select(Vote.battle, Vote.number, Vote.voter, Vote.outcome, Vote.preference)
-    .add_columns(Vote.heard_seconds_a, Vote.heard_seconds_b)
-    .where(Vote.outcome != "skip")
-    .order_by(Vote.number)
-)
-"""The query for all judgements; judgements are rated unless their vote is excluded or their battle repeats another
-battle.
 """
 
 POOLED = "pooled"
@@ -143,11 +127,11 @@ def compute_standings_by_dimension(
     """
     if len(dimensions) != len(battles):
         raise BadInput(
-            f"{len(battles)} battles came with {len(dimensions)} dimensions; give one dimension for each battle"
+            f"there are {len(battles)} battles but {len(dimensions)} dimensions; give one dimension for each battle"
         )
     labels = np.asarray(dimensions, dtype=object)
     if POOLED in set(dimensions):
-        raise BadInput(f"a dimension cannot be called {POOLED!r}; that is the name of the rating over all dimensions")
+        raise BadInput(f"a dimension cannot be called {POOLED!r}, which is the name of the rating over all dimensions")
     by_dimension = {POOLED: compute_standings(battles, position=position)}
     for dimension in sorted(set(dimensions)):
         part = battles.only(np.asarray(labels == dimension, dtype=bool))
@@ -215,123 +199,6 @@ def make_battles(votes: pd.DataFrame, covariates: Mapping[str, Sequence[float]] 
     """
     a, b, outcome, voter = (list(votes[name]) for name in ("system_a", "system_b", "outcome", "voter"))
     return Battles.of(a, b, outcome, voter, covariates, list(votes["preference"] == "slight"))
-
-
-class VoteReader:
-    """Reads the rated votes (those in `build_rating_table`), by protocol, as numeric arrays; for one thread at a time.
-
-    The content of a vote never changes, so each vote is read once and kept in memory; the list of rated votes is read
-    every time. After an erasure, everything is read again, because a new vote may get the number of an erased vote.
-    Nothing is kept on disk, because erasures would not reach the disk.
-    """
-
-    def __init__(self) -> None:
-        self._kept: tuple[int, list[Any], list[NDArray[Any]]] = -1, [], []
-
-    def read(self, session: Session) -> dict[str, RatedVotes]:
-        """Return the rated votes by protocol.
-
-        Args:
-            session: a database session.
-        """
-        before, kinds, columns = self._kept
-        erasures = session.scalar(select(func.count()).select_from(Erasure)) or 0
-        if erasures != before:
-            voters, outcomes, preferences, protocols, dimensions, outputs = (_number_texts() for _ in range(6))
-            kinds = [int, voters, outcomes, preferences, float, float, protocols, dimensions, outputs, outputs]
-            columns = read_later_votes(session, kinds, None)
-        (rated,) = _read_columns(session, _RATED_NUMBERS, [int])
-        missing = rated[np.isin(rated, columns[0], assume_unique=True, invert=True)]
-        if len(missing):
-            # Of two simultaneous votes, the vote with the lower number may become visible later.
-            first = min(int(missing[0]), int(columns[0].max(initial=0)) + 1)
-            later = read_later_votes(session, kinds, first)
-            columns = [np.append(old[columns[0] < first], new) for old, new in zip(columns, later, strict=True)]
-        self._kept = erasures, kinds, columns
-        counts = np.isin(columns[0], rated, assume_unique=True)
-        return _divide_by_protocol(session, kinds, [column[counts] for column in columns])
-
-
-def read_later_votes(session: Session, kinds: Sequence[Any], first: int | None) -> list[NDArray[Any]]:
-    """Return the columns of the votes from a given number on, or of all votes.
-
-    Battles and votes are read one after the other, because a join in the database takes longer.
-
-    Args:
-        session: a database session.
-        kinds: the kinds of the columns, as in `_read_columns`.
-        first: the lowest number to read; None for all votes.
-    """
-    ids, battles, votes = _number_texts(), _BATTLES, _JUDGED
-    if first is not None:
-        votes = votes.where(Vote.number >= first)
-        battles = battles.where(Battle.id.in_(select(Vote.battle).where(Vote.number >= first)))
-    _, *of_battles = _read_columns(session, battles, [ids, *kinds[-4:]])
-    battle, *of_votes = _read_columns(session, votes, [ids, *kinds[:-4]])
-    # A battle that was not read repeats another battle.
-    read = battle < len(of_battles[0])
-    return [*(column[read] for column in of_votes), *(column[battle[read]] for column in of_battles)]
-
-
-def _divide_by_protocol(
-    session: Session, kinds: Sequence[Any], columns: Sequence[NDArray[Any]]
-) -> dict[str, RatedVotes]:
-    """Divide votes by protocol.
-
-    Args:
-        session: a database session.
-        kinds: the kind of each column: a type, or the numbers that replace the column's texts.
-        columns: the columns.
-    """
-    _, voters, outcomes, preferences, _, _, protocols, dimensions, outputs, _ = kinds
-    _, voter, outcome, preference, heard_a, heard_b, protocol, dimension, *sides = columns
-    # Number systems and voters in alphabetical order.
-    of_output = {
-        row.id: row for row in session.execute(select(ArenaOutput.id, ArenaOutput.system, ArenaOutput.seconds))
-    }
-    systems, system = np.unique([of_output[output].system for output in outputs], return_inverse=True)
-    seconds = np.array([of_output[output].seconds for output in outputs], dtype=np.float64)
-    battles = Battles(
-        systems=tuple(systems.tolist()),
-        voters=tuple(sorted(voters)),
-        first=system[sides[0]],
-        second=system[sides[1]],
-        outcome=np.array([OUTCOMES.index(text) for text in outcomes], dtype=np.intp)[outcome],
-        voter=np.argsort(np.argsort(np.array(list(voters), dtype=object)))[voter],
-        covariates={},
-        slight=np.array([text == "slight" for text in preferences], dtype=np.bool_)[preference],
-    )
-    # Compute how much of each side was heard, in seconds or as a share.
-    units = [np.where(protocol != protocols[EXCERPTS], np.maximum(seconds[side], 1e-9), 1.0) for side in sides]
-    least = np.minimum(heard_a / units[0], heard_b / units[1])
-    names = np.array(list(dimensions), dtype=object)[dimension]
-    masks = {name: protocol == protocols[name] for name in PROTOCOLS}
-    return {
-        name: RatedVotes(battles.only(mask), names[mask].tolist(), least[mask])
-        for name, mask in masks.items()
-        if mask.any()
-    }
-
-
-def _number_texts() -> defaultdict[str, int]:
-    """Return a dictionary that numbers texts in the order in which they are looked up."""
-    return defaultdict(itertools.count().__next__)
-
-
-def _read_columns(session: Session, query: ClauseElement, kinds: Sequence[Any]) -> list[NDArray[Any]]:
-    """Return the columns of a query as arrays; each kind is a type, or the numbers that replace a column's texts.
-
-    The driver's cursor is used, because converting the rows in SQLAlchemy would double the time.
-    """
-    statement = query.compile(session.get_bind(), compile_kwargs={"literal_binds": True})
-    parts: list[list[NDArray[Any]]] = [[np.zeros(0, kind if isinstance(kind, type) else np.int32)] for kind in kinds]
-    cursor = session.connection().connection.cursor()
-    cursor.execute(str(statement))
-    while rows := cursor.fetchmany(_ROWS):
-        for part, kind, column in zip(parts, kinds, zip(*rows, strict=True), strict=True):
-            values = column if isinstance(kind, type) else map(kind.__getitem__, column)
-            part.append(np.fromiter(values, part[0].dtype, len(rows)))
-    return [np.concatenate(part) for part in parts]
 
 
 def build_rating_table(session: Session, dimension: str | None = None) -> pd.DataFrame:

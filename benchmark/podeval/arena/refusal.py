@@ -13,7 +13,7 @@ NOTHING_LEFT, NOTHING_YET = "nothing left", "nothing yet"
 
 
 class ArenaRefused(BadInput):
-    """Nothing was recorded; the message gives the reason, and `reason` is a short code for pages."""
+    """The arena refused a request and recorded nothing; the message explains why, and `reason` is a code for pages."""
 
     def __init__(
         self, reason: str, message: str, *, code: str = "", parameters: Mapping[str, Any] | None = None

@@ -292,8 +292,8 @@ _STANDING_OF_VOTER = select(
     .scalar_subquery()
     .label("unjudged"),
 )
-"""Whether a voter was erased, how many battles the voter was served in the last hour, whether one of them was this
-battle, and how many are open.
+"""Query for whether a voter was erased, how many battles the voter was served in the last hour, whether one of them was
+this battle, and how many are open.
 """
 
 _UNJUDGED_OF_VOTER = (

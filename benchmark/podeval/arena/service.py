@@ -313,7 +313,10 @@ class Arena:
             return False
         done = self.sweep()
         _LOG.info(
-            "%d votes were reviewed: %d excluded, %d count again", done.votes, len(done.excluded), len(done.restored)
+            "%d votes were reviewed; %d are now excluded, and %d count again",
+            done.votes,
+            len(done.excluded),
+            len(done.restored),
         )
         for alarm in done.alarms:
             _LOG.error("ALARM: %s", alarm)

@@ -46,8 +46,8 @@ class IntegrityLimits:
     ally_battles: int = 4
     ally_z: float = 2.5
     ally_chance: float = 1e-5
-    """Voters who favour a system unusually often are flagged if the probability that chance produces so many is below
-    this."""
+    """Voters who favour a system unusually often are flagged if the probability that chance produces so many of them is
+    below this value."""
     burst_seconds: float = 3600.0
     burst_votes: int = 15
     burst_z: float = 4.5

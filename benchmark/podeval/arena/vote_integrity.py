@@ -6,9 +6,9 @@ a single battle, because taste is not an offence. Rules about voters examine man
 really listened could have cast them.
 
 Voters who promote a system cast votes that differ from what all votes together predict. The expected result of each
-battle comes from a Bradley-Terry model of the trusted votes (a tie, or both bad, is half a win). A voter's surplus for
-a system is the sum of result minus expectation over their battles, in standard deviations; taste explains a surplus of
-one or two standard deviations, but colluding voters cause a larger surplus.
+battle comes from a Bradley-Terry model of the trusted votes (a tie counts as half a win, as does "both bad"). A voter's
+surplus for a system is the sum of result minus expectation over their battles, in standard deviations; taste explains a
+surplus of one or two standard deviations, but colluding voters cause a larger surplus.
 
 An arena that excludes many votes is either under attack or broken (one board excluded every vote for three months
 because its bot check did not respond), so a share above `IntegrityLimits.alarm_share` always raises an alarm.
@@ -143,7 +143,7 @@ def _find_partisans(votes: Votes, limits: IntegrityLimits) -> Seen:
 
 
 def _find_rings(votes: Votes, limits: IntegrityLimits) -> Seen:
-    """Find the votes on a system by voters who favour it, if these voters are more numerous than chance explains."""
+    """Find the votes on a system by voters who favour it, if there are more of these voters than chance explains."""
     from scipy.stats import norm, poisson
 
     sides = _split_sides(votes)
@@ -229,24 +229,24 @@ def _expected(trusted: pd.DataFrame, counted: pd.DataFrame) -> NDArray[np.float6
 
 
 RULES = (
-    VoteRule("speed", 3.0, "Voted sooner than the required part can be heard.", _find_too_fast),
-    VoteRule("coverage", 3.0, "Did not play enough of both sides.", _find_not_heard),
-    VoteRule("repeated choice", 3.0, "Nearly always prefers one side, although sides are random.", _find_same_choice),
+    VoteRule("speed", 3.0, "The vote came before the required parts could be heard.", _find_too_fast),
+    VoteRule("coverage", 3.0, "The voter did not play enough of both sides.", _find_not_heard),
+    VoteRule("repeated choice", 3.0, "The voter nearly always prefers the same side, A or B.", _find_same_choice),
     VoteRule(
-        "repeated comment", 3.0, "Gives the same reason again and again, or one that others also give word for word.",
+        "repeated comment", 3.0, "The voter keeps repeating one comment, or uses the same words as other voters.",
         _find_repeated_comments,
     ),
     VoteRule(
-        "contradiction", 3.0, "Contradicts known answers far more often than an attentive listener would.",
+        "contradiction", 3.0, "The voter contradicts known answers far more often than an attentive listener would.",
         _find_contradictions,
     ),
-    VoteRule("same origin", 1.5, "Many voters from one network address in a day.", _find_same_origin),
-    VoteRule("partisan", 1.5, "Favours one system far beyond what everyone's votes imply.", _find_partisans, True),
+    VoteRule("same origin", 1.5, "Many voters used one network address on the same day.", _find_same_origin),
+    VoteRule("partisan", 1.5, "The voter favours one system far more than all votes imply.", _find_partisans, True),
     VoteRule(
-        "campaign", 3.0, "Too many voters favour the same system more than everyone's votes imply.", _find_rings, True
+        "campaign", 3.0, "Too many voters favour the same system more than all votes imply.", _find_rings, True
     ),
     VoteRule(
-        "burst", 3.0, "Within an hour, voters without a record favour one system far beyond what all votes imply.",
+        "burst", 3.0, "Within an hour, new voters favour one system far more than all votes imply.",
         _find_bursts, True,
     ),
 )  # fmt: skip
@@ -287,8 +287,8 @@ def describe_alarms(all_votes: tuple[int, int], last_day: tuple[int, int], limit
     and for the votes of the last day.
     """
     return [
-        f"{excluded} of {votes} votes ({100 * excluded / votes:.0f} %){period} are excluded, more than "
-        f"{100 * limits.alarm_share:.0f} %: the arena is under attack, or part of it is broken"
+        f"{excluded} of {votes} votes ({100 * excluded / votes:.0f} %){period} are excluded, which is more than "
+        f"{100 * limits.alarm_share:.0f} %; either the arena is under attack, or part of it is broken"
         for period, (excluded, votes) in (("", all_votes), (" of the last day", last_day))
         if votes >= limits.alarm_votes and excluded > limits.alarm_share * votes
     ]

@@ -73,7 +73,7 @@ class VoteObjects:
         with explain_write_errors(self.folder):
             shutil.rmtree(self._of(pseudonym), ignore_errors=True)
             if self._of(pseudonym).exists():
-                raise BadInput(f"cannot delete {self._of(pseudonym)}; delete it by hand")
+                raise BadInput(f"cannot delete the folder {self._of(pseudonym)}; delete it by hand")
 
     def read_back(self, database: Database) -> TakenIn:
         """Import every vote that the database lacks, and delete the objects of votes that were erased in the database.
@@ -111,7 +111,7 @@ class VoteObjects:
 
     def _of(self, pseudonym: str) -> Path:
         if not pseudonym.isalnum():
-            raise BadInput(f"{pseudonym!r} is not a pseudonym")
+            raise BadInput(f"{pseudonym!r} is not a valid pseudonym of a voter")
         return self.folder / "voters" / pseudonym
 
     def _once(self, file: Path, line: str) -> None:

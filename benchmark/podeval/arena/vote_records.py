@@ -98,7 +98,9 @@ class VoteRecord(_Record):
         if self.system_a == self.system_b:
             raise ValueError("a system cannot be compared with itself")
         if (self.purpose == "gold") != (self.repeats is not None):
-            raise ValueError("a gold battle, and no other battle, must name the battle that it repeats")
+            raise ValueError(
+                "a battle with the purpose gold, and only such a battle, must name the battle that it repeats"
+            )
         json.loads(self.excerpt)
         return self
 
@@ -254,7 +256,7 @@ def read_record(data: Any, where: str) -> Record:
     kinds: dict[Any, type[Record]] = {"vote": VoteRecord, "standing": StandingRecord, "erasure": ErasureRecord}
     kind = kinds.get(data.get("record")) if isinstance(data, dict) else None
     if kind is None:
-        raise BadInput(f"{where} is not a vote record written by podeval")
+        raise BadInput(f"{where} is not a record of a vote written by podeval")
     try:
         return kind.model_validate(data)
     except ValidationError as error:

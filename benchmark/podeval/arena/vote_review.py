@@ -23,7 +23,7 @@ from podeval.store.tables import OUTCOMES, ArenaOutput, ArenaSystem, Battle, Fla
 RULES = "rules"
 """Author of decisions that are made by the rules, not by a person."""
 
-_NOT_SEEN = "no rule applies to it any longer"
+_NOT_SEEN = "no rule excludes this vote any longer"
 AT_ONCE = 20
 """Maximum number of votes changed in one transaction, so that voters wait at most a few hundredths of a second."""
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from av.container import InputContainer
 
 _MAGIC: tuple[tuple[bytes, str], ...] = (
-    (b"PK\x03\x04", "is a ZIP archive: unpack it and specify the audio files in it"),
+    (b"PK\x03\x04", "is a ZIP archive: unpack it and give the audio files in it"),
     (b"\x1f\x8b", "is a gzip archive: unpack it first"),
     (b"%PDF", "is a PDF document, not audio"),
     (b"\x89PNG", "is an image, not audio"),
@@ -232,7 +232,7 @@ def _read_ogg(file: BinaryIO, start: int, size: int) -> Container:
     pages = walk_pages(file, size)
     note = None
     if not pages.regular:
-        note = f"the stream breaks off or is damaged at byte {pages.end} of {size}"
+        note = f"the stream ends early or is damaged at byte {pages.end} of {size}"
     elif not pages.ended:
         note = "the stream has no end marker, so its end may be missing"
     parts = cut(list(pages.links), pages.last if pages.end > size else size)
@@ -249,8 +249,7 @@ def _read_matroska(file: BinaryIO, start: int, size: int) -> Container:
 
 
 def _find_matroska_end(file: BinaryIO, at: int, size: int) -> int | None:
-    """Return the offset at which the first Segment element after `at` ends, or at which a header that is too long would
-    end.
+    """Return the offset at which the first Segment element after `at` ends, or at which an overlong header would end.
 
     Return None for a live stream, which does not state its size.
     """

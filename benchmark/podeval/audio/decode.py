@@ -278,9 +278,11 @@ class _Sink:
         if self._expected > _LONG:
             progress.report("decoding", min(self.seconds, self._expected), self._expected)
         if self.frames > self._limits.seconds * self.rate:
-            raise self.refuse(f"is longer than {self._limits.seconds / 3600:g} hours: split it")
+            raise self.refuse(f"is longer than {self._limits.seconds / 3600:g} hours: split it into shorter files")
         if self._buffer.nbytes > self._limits.total_bytes:
-            raise self.refuse(f"decodes to more than {self._limits.total_bytes / 2**30:g} GiB: split it")
+            raise self.refuse(
+                f"decodes to more than {self._limits.total_bytes / 2**30:g} GiB of samples: split it into shorter files"
+            )
 
     def span(self, seconds: float) -> None:
         """Add the time span that a part's timestamps cover, including gaps."""

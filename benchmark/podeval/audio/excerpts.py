@@ -100,7 +100,7 @@ def cut(samples: NDArray[np.float32], rate: int, start: float, end: float) -> ND
     if not 0 <= first < last:
         raise BadInput(
             f"a clip from {start:.2f} to {end:.2f} s cannot be cut from a recording of {seconds:.2f} s; "
-            "do these times belong to this recording?"
+            "check that these times belong to this recording"
         )
     # Start at a frame that both rates share, with more context than the length of the resampling filter.
     shared = math.gcd(rate, CLIP_RATE)

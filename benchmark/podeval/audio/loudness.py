@@ -168,9 +168,9 @@ def get_channel_weights(channels: int, layout: str | None = None) -> Floats:
     weights = _WEIGHTS.get(layout.split("(")[0]) if layout else None
     if weights is None:
         what = f"the channel layout {layout!r}" if layout else f"{channels} channels"
-        raise CannotScore(f"Loudness has no channel weights for {what}; downmix to stereo or 5.1 first.")
+        raise CannotScore(f"No channel weights are known for {what}; downmix the recording to stereo or 5.1 first.")
     if len(weights) != channels:
-        raise BadInput(f"Layout {layout!r} has {len(weights)} channels but the samples have {channels}.")
+        raise BadInput(f"The layout {layout!r} has {len(weights)} channels, but the samples have {channels}.")
     return np.array(weights)
 
 
@@ -208,7 +208,7 @@ def _energies(weighted: Floats, rate: int) -> Floats:
 def _cell_edges(cells: int, rate: int) -> NDArray[np.int64]:
     """Return the first frame of each of `cells` cells, and the end of the last.
 
-    The pattern repeats every second at any rate.
+    The pattern repeats every second at any sample rate.
     """
     return (np.arange(cells + 1) * rate + _CELLS_PER_SECOND // 2) // _CELLS_PER_SECOND
 
@@ -245,7 +245,7 @@ def _range(windows: Floats) -> tuple[float | None, str | None]:
         return None, "Loudness range needs at least 3 s of audio."
     audible = windows[windows >= _to_power(_ABSOLUTE_GATE)]
     if not len(audible):
-        return None, "Loudness range needs a 3 s window louder than -70 LUFS; there is none."
+        return None, "Loudness range needs a 3 s window louder than -70 LUFS, but no window is that loud."
     gate = audible.mean() * 10.0 ** (_RANGE_GATE / 10.0)
     # Use the nearest rank, as in the code listing of Tech 3342.
     low, high = np.percentile(_to_lufs(audible[audible >= gate]), (10, 95), method="nearest")
@@ -305,8 +305,8 @@ def _ungated_range(frames: Floats) -> tuple[float | None, str | None]:
     if len(silent):
         return (
             None,
-            f"PodEval's loudness range has no gate, so it is undefined: the 3 s from {1.5 * silent[0]:.1f} s are "
-            "silent.",
+            f"PodEval's loudness range is undefined, because it has no gate and the 3 s from {1.5 * silent[0]:.1f} s "
+            "are silent.",
         )
     low, high = np.percentile(frames, (10, 95))
     return float(high - low), None
@@ -504,7 +504,7 @@ def get_oversampling(rate: int) -> int:
 def _interpolator(factor: int) -> NDArray[np.float32]:
     """Return the interpolator by phase, shape (factor - 1, 2 * _REACH).
 
-    Row p interpolates the point that lies (p + 1) / factor of a sample ahead.
+    Row p interpolates the point that is (p + 1) / factor of a sample ahead.
     """
     fractions = np.arange(1, factor) / factor
     distance = fractions[:, None] - np.arange(1 - _REACH, _REACH + 1)

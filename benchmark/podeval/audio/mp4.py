@@ -136,7 +136,7 @@ class _Index:
         self._totals[kind] += count
         self._require(kind, self._sum_samples() if kind in _SAMPLES else self._totals[kind])
         if self._totals[b"trak"] > MOST_TRACKS:
-            raise ImpossibleCounts(f"has more than {MOST_TRACKS} tracks: give a file with one")
+            raise ImpossibleCounts(f"has more than {MOST_TRACKS} tracks: give a file with one track")
 
     def _require(self, kind: bytes, total: int) -> None:
         if total > self._size:

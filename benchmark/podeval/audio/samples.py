@@ -1,8 +1,8 @@
 """The samples of a recording: floats with full scale ±1, shape (frames, channels).
 
-This module collects them block by block, mixes them to mono, resamples them, measures their level and constant offset,
-and finds the silence at their ends. To limit memory use, samples are read block by block, and large arrays are moved to
-an anonymous temporary file.
+This module collects samples block by block, mixes them to mono, resamples them, measures their level and constant
+offset, and finds the silence at their ends. To limit memory use, samples are read block by block, and large arrays are
+moved to an anonymous temporary file.
 """
 
 import mmap

@@ -236,7 +236,7 @@ class Benchmark(FactSheet):
         for dimension in self.dimensions:
             require_profiles(dimension.name, dimension.profiles)
             if dimension.main not in dimension.columns:
-                raise ValueError(f"main column {dimension.main} is not among the columns of {dimension.name}")
+                raise ValueError(f"the main column {dimension.main} is not among the columns of {dimension.name}")
         for composite in self.composites:
             if unknown := {*composite.columns} - columns:
                 raise ValueError(f"{composite.name} uses columns that are not measured: {sorted(unknown)}")
@@ -288,7 +288,7 @@ class Benchmark(FactSheet):
         part = self.split(split)
         if part.file is None or part.revision is None:
             raise BadInput(
-                f"the items of {self.name}, {split} are rows of {self.dataset.path}; podeval has no file of them"
+                f"the items of {self.name}, {split} are rows of {self.dataset.path}, so podeval has no file with them"
             )
         return _read_items(part)
 
@@ -342,7 +342,7 @@ def _add_script(item: Item, split: Split) -> Item:
         spoken = read_scripts(split.scripts)[item.id]
         reference_voices = {speaker.name: voices[speaker.voice] for speaker in spoken.speakers} if split.voices else {}
     except KeyError as missing:
-        raise PodevalError(f"{item.id} of the split {split.name} lacks its script or the voice {missing}") from None
+        raise PodevalError(f"{item.id} of the split {split.name} has no script, or lacks the voice {missing}") from None
     count = len(spoken.speakers)
     if count != item.voices and not split.for_listening:
         raise PodevalError(f"{item.id} requests {item.voices} voices, but its script has {count} speakers")

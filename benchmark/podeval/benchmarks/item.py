@@ -82,7 +82,10 @@ class SpokenScript(FactSheet):
         pairs = zip(self.turns, ["", *(turn.text for turn in self.turns)], strict=False)
         stray = next((turn.overlap for turn, last in pairs if not last.endswith(turn.overlap)), None)
         return self.refuse_if(
-            (sorted(names) != speaking, f"{self.id} names {', '.join(names)}, but {', '.join(speaking)} speak"),
+            (
+                sorted(names) != speaking,
+                f"{self.id} names the speakers {', '.join(names)}, but {', '.join(speaking)} speak",
+            ),
             (stray, f"{self.id} has a turn that overlaps {stray!r}, which is not the end of the previous turn"),
         )
 
@@ -133,7 +136,8 @@ def _verify_recording(file: str, sha256: str) -> Path:
         raise PodevalError(f"the recording {file} cannot be read ({error}); reinstall podeval") from None
     if digest != sha256:
         raise PodevalError(
-            f"the recording {file} is {digest[:12]}…, but its manifest says {sha256[:12]}…; reinstall podeval"
+            f"the recording {file} has the hash {digest[:12]}…, but its manifest states {sha256[:12]}…; "
+            "reinstall podeval"
         )
     return path
 

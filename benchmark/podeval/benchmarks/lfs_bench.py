@@ -1,7 +1,7 @@
 """LFS-Bench: long texts in 17 scenarios, Chinese and English, each to be spoken in one pass.
 
-Items are the rows of the dataset `lfs_bench`, config `texts`. There are three differences from the paper. There are
-1,059 texts, because the authors published only these out of the paper's 1,101. A system speaks in its own voices,
+Items are the rows of the dataset `lfs_bench`, config `texts`. There are three differences from the paper. Only 1,059
+of the paper's 1,101 texts are included, because the authors published no others. A system speaks in its own voices,
 because the 25 reference voices are not published. The user chooses the judges, which need not be SpeechJudge and Gemini
 3 Pro.
 """

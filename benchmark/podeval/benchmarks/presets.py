@@ -1,7 +1,7 @@
 """The papers' protocols as presets: the parameters of metrics, and the models used for measuring.
 
 A preset sets everything that its paper specifies and podeval can set. It also lists the remaining differences by
-metric; whatever the settings, the values of these metrics differ from the paper's. `podeval.validation.paper_runs`
+metric; with any settings, the values of these metrics differ from the paper's. `podeval.validation.paper_runs`
 compares only the other metrics with printed figures.
 """
 
@@ -67,7 +67,7 @@ class PaperPreset(FactSheet):
         extended = benchmark.model_copy(update={"dimensions": (*benchmark.dimensions, *new)})
         if not any(use.name in self.parameters for use in extended.metrics(track)):
             raise BadInput(
-                f"the preset {self.name} changes no metric that {benchmark.title} measures on the track {track}; it "
+                f"the preset {self.name} does not affect any metric of {benchmark.title} on the track {track}; it "
                 f"applies to {', '.join(self.parameters)}"
             )
         return set_parameters(extended, self.parameters)

@@ -18,10 +18,10 @@ class FactSheet(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     def refuse_if(self, *faults: tuple[object, str]) -> Self:
-        """Return the record if none of the fault conditions holds; each condition comes with an error sentence.
+        """Return the record if none of the fault conditions is true; each condition comes with an error message.
 
         Raises:
-            ValueError: a fault condition holds; the message is the sentence of the first.
+            ValueError: a fault condition is true; the message is that of the first such condition.
         """
         for is_there, sentence in faults:
             if is_there:
@@ -43,8 +43,8 @@ class PinnedFile(FactSheet):
         """
         if (actual := compute_content_revision(self.file)) != self.revision:
             raise PodevalError(
-                f"the data file {self.file} is {actual[:19]}…, but its benchmark pins {self.revision[:19]}…; reinstall "
-                "podeval, or pin the new revision if you changed the data on purpose"
+                f"the data file {self.file} has the hash {actual[:19]}…, but its benchmark pins {self.revision[:19]}…; "
+                "reinstall podeval, or pin the new revision if you changed the data on purpose"
             )
         return _read_data(self.file)
 

@@ -145,7 +145,7 @@ def compare(folder: RunsFolder, a: str, b: str, benchmark: str = "") -> SystemCo
         a: id of one system.
         b: id of the other system.
         benchmark: `benchmark`, `benchmark/split` or `benchmark/split/profile`; the first shared place whose name begins
-            with it is used. Empty for the first shared place.
+            with it is used. If empty, the first shared place is used.
 
     Raises:
         UnknownSystem: a system does not exist, or the two systems were not both measured at that place.

@@ -141,7 +141,7 @@ def _locate_audio(runs: Path, document: Path, name: str | None) -> Path | None:
         return None
     audio = _inside(runs, document.parent / name, name)
     if audio.suffix.lower()[1:] not in AUDIO_ENDINGS:
-        raise BadInput(f"the output names {name!r} as its audio, which is not an audio file")
+        raise BadInput(f"the output names {name!r} as its audio, but this is not an audio file")
     return audio if audio.is_file() else None
 
 

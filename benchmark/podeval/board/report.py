@@ -93,7 +93,7 @@ def describe_system(board: pd.DataFrame, systems: pd.DataFrame, system: str) -> 
     """
     rows = board[board["system"] == system]
     if rows.empty:
-        raise BadInput("there is no such system on this board")
+        raise BadInput(f"there is no system with the id {system!r} on this board")
     row: Mapping[Any, Any] = next(iter(systems[systems["system"] == system].to_dict("records")), {})
     fields = ("description", "organisation", "licence", "open", "size_parameters", "languages", "source", "revision")
     stated = {name: row[name] for name in fields if name in row and not pd.isna(row[name])}

@@ -110,7 +110,7 @@ class Standing:
     """The standing of a system in one column.
 
     Attributes:
-        scored: the number of items that have every value of this key that they could have.
+        scored: the number of items with all values of this key that these items can have.
         unscored_system: the number of items that are unscored, or lack a value of this key, because of the system.
         unscored_ours: the number of such items for which the cause is ours, not the system's.
         reasons: the reasons why items are unscored or the system has no rank, each with the number of items.

@@ -137,7 +137,7 @@ class ResolvedView:
     total: int
 
     def missed_wishes(self, wish: BoardView) -> dict[str, str]:
-        """Return the wishes that cannot be met: the requested values of the fields that the view does not follow."""
+        """Return the requested values that the view does not show, by field."""
         wishes = {name: str(getattr(wish, name)) for name in ("board", "profile", "dimension", "slice", "correction")}
         missed = {name: value for name, value in wishes.items() if value and value != getattr(self.view, name)}
         if self.view.board.startswith(f"{missed.get('board', '').rstrip('/')}/"):

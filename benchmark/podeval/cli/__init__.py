@@ -260,7 +260,7 @@ def _run() -> None:
             sys.exit(2)
         print(
             f"podeval: unexpected {type(error).__name__}: {error}\n"
-            "This is a bug in podeval. PODEVAL_DEBUG=1 shows where; please report it with the command you ran.",
+            "This is a bug in podeval; please report it with the command that you ran. PODEVAL_DEBUG=1 shows details.",
             file=sys.stderr,
         )
         sys.exit(2)

@@ -29,7 +29,7 @@ def _user() -> str:
         return "operator"
 
 
-Reason = Annotated[str, typer.Option(help="reason; shown with the submission")]
+Reason = Annotated[str, typer.Option(help="reason for the takedown, shown with the submission")]
 By = Annotated[
     str, typer.Option(help="name of the person who decides; the log shows it to operators only", default_factory=_user)
 ]
@@ -74,7 +74,7 @@ def takedown(id: Id, reason: Reason, by: By, database: Place = DEFAULT, runs: Ru
 
     with open_database(require_database(database, runs)) as opened:
         done = SubmissionModeration(Queue(opened), runs, build).take_down(id, reason, by, say)
-    print(f"{id}: {done.state}; its outputs are deleted")
+    print(f"{id}: {done.state}; its outputs were deleted")
 
 
 @admin.command("new-secret")
@@ -87,14 +87,14 @@ def new_secret(reason: Reason, by: By, database: Place = DEFAULT, runs: Runs = R
 
     with open_database(require_database(database, runs)) as opened:
         people = renew(opened, reason, by)
-    print(f"the secret is replaced; {people} known people now count as new voters")
+    print(f"the secret was replaced; {people} known people now count as new voters")
 
 
 # `podeval backup`, `restore` and `retention`, which protect data and free disk space.
 
 
 def backup(
-    target: Annotated[Path, typer.Argument(metavar="BACKUP", help="a file named .tar, .tar.gz or .tgz")],
+    target: Annotated[Path, typer.Argument(metavar="BACKUP", help="file to write: a .tar, .tar.gz or .tgz file")],
     database: Place = DEFAULT,
     runs: Runs = RUNS,
     with_secret: Annotated[
@@ -122,7 +122,7 @@ def backup(
     if with_secret:
         say(
             "The backup contains the secret: anyone who has the secret can identify the person behind each "
-            "pseudonym. Guard it like a key."
+            "pseudonym. Keep the backup confidential."
         )
     else:
         say(
@@ -165,7 +165,7 @@ def restore(
         say(f"{done.forgotten} people asked to be forgotten after that date, and remain forgotten")
     if done.settled:
         build(runs)
-        say(f"left out because it was taken down: the content of {', '.join(done.settled)}")
+        say(f"the content of {', '.join(done.settled)} was left out, because it was taken down")
     if done.kept:
         say(f"the replaced files are kept in {done.kept}")
     with open_database(target) as opened, opened.reading() as session:
@@ -173,7 +173,7 @@ def restore(
     if lost:
         say(f"The site cannot start yet: {lost}")
     elif SECRET not in done.backup.files:
-        say("The backup contains no secret: set PODEVAL_SECRET, or put podeval.db.secret back, before the site starts.")
+        say("The backup contains no secret: set PODEVAL_SECRET, or restore podeval.db.secret, before the site starts.")
     elif not opened.is_sqlite:
         say(f"Set PODEVAL_SECRET_FILE={runs / 'podeval.secret'} for the site and the workers.")
     say("If there is a public log, `podeval arena mirror REPO --read-back` imports the records added after the backup.")
@@ -207,8 +207,8 @@ def retention(
 
     if fetch:
         if not (runs / fetch / "run.json").is_file():
-            raise BadInput(f"{runs} has no run {fetch}; write BENCHMARK/SPLIT/SYSTEM")
-        print(f"{fetch} has the recordings of {fetch_recordings(RunFolder(runs, *fetch.split('/')))} items again")
+            raise BadInput(f"there is no run {fetch} in {runs}; write BENCHMARK/SPLIT/SYSTEM")
+        print(f"{fetch}: fetched the recordings of {fetch_recordings(RunFolder(runs, *fetch.split('/')))} items")
         return
     if gigabytes is None:
         raise BadInput("give the disk budget for recordings, in gigabytes, with --budget or PODEVAL_RUNS_GB")
@@ -223,9 +223,9 @@ def retention(
     if as_json:
         emit(asdict(done) | {"dry_run": dry_run})
         return
-    print(f"recordings take up {done.bytes / 2**30:.2f} GB")
+    print(f"the recordings take up {done.bytes / 2**30:.2f} GB")
     for name, items in done.removed.items():
         print(f"{name} {'would lose' if dry_run else 'lost'} the recordings of {len(items)} items")
     for name, reason in done.kept.items():
-        print(f"{name} keeps recordings: {reason}")
+        print(f"{name} keeps its recordings: {reason}")
     print(f"{'then ' if dry_run and done.removed else ''}{done.describe()}")

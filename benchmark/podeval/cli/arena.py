@@ -35,7 +35,7 @@ class Covariate(StrEnum):
 
 
 Dimension = Annotated[str | None, typer.Option(help="only battles on this dimension")]
-Recount = Annotated[bool, typer.Option("--recount", help="first recount battles and votes; blocks votes meanwhile")]
+Recount = Annotated[bool, typer.Option("--recount", help="first recount battles and votes; new votes must wait")]
 
 
 @arena.command()
@@ -51,7 +51,7 @@ def add(
     dimension: Annotated[str, typer.Option(help="dimension that listeners judge; overall by default")] = "",
     question: Annotated[
         str,
-        typer.Option(help="question for listeners; by default, which recording they would rather go on listening to"),
+        typer.Option(help="question for listeners; by default, which recording they would rather keep listening to"),
     ] = "",
     controls: Annotated[
         bool, typer.Option("--controls", help="also add controls, which every listener should vote against")
@@ -79,9 +79,7 @@ def add(
             source, benchmark=benchmark, split=split, dimension=about[0], question=about[1], controls=controls
         )
     elif benchmark or split or dimension or question or controls:
-        raise BadInput(
-            f"{source} is not a folder of runs; a manifest states what it compares, so leave out the other options"
-        )
+        raise BadInput(f"{source} is not a folder of runs; the other options apply only to runs, so leave them out")
     else:
         arena_manifest = read_manifest(source)
     if from_runs and not arena_manifest.outputs:
@@ -124,7 +122,7 @@ def status(database: Place = DEFAULT, runs: Runs = RUNS, recount: Recount = Fals
         outcomes = ", ".join(f"{name} {count}" for name, count in sorted(now.outcomes.items()))
         print(f"{now.votes} votes by {now.voters} voters" + (f": {outcomes}" if outcomes else ""))
         print(f"{now.excluded} excluded from the rating, {now.excluded_by_people} of them by a person")
-        print(f"{name}: intact, and every commit is synced")
+        print(f"{name} is intact, and every commit is synced to disk")
     _exit_at_alarm(now.alarms)
 
 
@@ -137,7 +135,7 @@ def ratings(
     covariate: Annotated[
         list[Covariate] | None,
         typer.Option(
-            help="also estimate the effect of this property; ratings then assume that its values are equal (repeatable)"
+            help="also estimate this property's effect; ratings then assume equal values on both sides (repeatable)"
         ),
     ] = None,
     as_json: AsJson = False,
@@ -181,7 +179,7 @@ def _differences(table: "pd.DataFrame", covariates: list[Covariate]) -> dict[str
         column = "seconds" if name == "length" else name
         difference = table[f"{column}_a"] - table[f"{column}_b"]
         if missing := int(difference.isna().sum()):
-            raise BadInput(f"{missing} votes are on outputs without a {name}; leave out --covariate {name}")
+            raise BadInput(f"{missing} votes concern outputs without a {name}; leave out --covariate {name}")
         differences[name] = [float(value) for value in difference]
     return differences
 
@@ -198,7 +196,7 @@ def sweep(database: Place = DEFAULT, runs: Runs = RUNS, as_json: AsJson = False)
         emit(done)
     else:
         out, back = len(done.excluded), len(done.restored)
-        print(f"{done.votes} votes: {out} excluded now, {back} count again, {done.signals} new signals")
+        print(f"{done.votes} votes: {out} are now excluded, {back} count again, {done.signals} new signals")
     _exit_at_alarm(done.alarms)
 
 
@@ -250,7 +248,7 @@ def erase(
     Example: podeval arena erase --name alice
     """
     if sum(value is not None for value in (name, identity, pseudonym)) != 1:
-        raise BadInput("give one of --name, --identity and --pseudonym")
+        raise BadInput("give exactly one of --name, --identity and --pseudonym")
     if identity is not None and ":" in identity:
         # If the text after the provider is not an id, it is treated as an account name.
         provider, _, name = identity.rpartition(":")
@@ -263,7 +261,7 @@ def erase(
             account = find_user_id(name)
             done = opened.erase(f"hf:{account}") if account else None
     if done is None:
-        hint = f" of {issuer}; the person's name may have changed since: ask for the account's id (sub)" if name else ""
+        hint = f" of {issuer}; the person's name may have changed, so ask for the account's id (sub)" if name else ""
         raise BadInput(f"there are no votes or sessions for that identity{hint}")
     print(f"{done.pseudonym}: {done.votes} votes and {done.sessions} listening sessions erased")
 
@@ -296,7 +294,7 @@ def take_in(
     database: Place = DEFAULT,
     runs: Runs = RUNS,
 ) -> None:
-    """Import a file of the public log, or a battle log from elsewhere, completely or not at all; existing data stays.
+    """Import a file of the public log, or another battle log, completely or not at all; existing data is kept.
 
     Example: podeval arena import battles.jsonl
     """
@@ -309,7 +307,7 @@ def take_in(
 @arena.command()
 def mirror(
     repo: Annotated[str, typer.Argument(metavar="REPO", help="a dataset repo on the Hub, owner/name")],
-    read_only: Annotated[bool, typer.Option("--read-back", help="only import; append nothing")] = False,
+    read_only: Annotated[bool, typer.Option("--read-back", help="only import records; append none")] = False,
     private: Annotated[
         bool, typer.Option("--private", help="make the repo private if this command creates it")
     ] = False,
@@ -332,7 +330,7 @@ def mirror(
     if done.others.votes:
         say(
             f"{done.others.votes} votes in {repo} were not from this database: another deployment writes there, or "
-            "this one did before it was restored; deployments of separate arenas need separate repos"
+            "this deployment wrote them before it was restored. Separate arenas need separate repos."
         )
 
 
@@ -369,7 +367,7 @@ def _plain(part: "Standings") -> dict[str, Any]:
 def _show(name: str, part: "Standings") -> None:
     from podeval.stats.bradley_terry import describe_missing
 
-    print(f"{name}: {part.ratings.votes} votes by {part.ratings.voters} voters, {part.coverage:.0%} of the pairs met")
+    print(f"{name}: {part.ratings.votes} votes by {part.ratings.voters} voters, {part.coverage:.0%} of pairs have met")
     width = max(len(row.system) for row in part.ratings.systems)
     for row in part.ratings.systems:
         if row.provisional is not None:

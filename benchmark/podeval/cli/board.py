@@ -73,7 +73,7 @@ def print_board(
     # Without a terminal, the width is unknown unless COLUMNS sets it.
     out = make_console(sys.stdout, width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else 200)
     if board.empty:
-        out.print(make_printable(f"no results under profile {profile} in {runs}"))
+        out.print(make_printable(f"there are no results under the profile {profile} in {runs}"))
     index = Index.of(board, runs=runs)
     for name in dict.fromkeys(board.benchmark + "/" + board.split):
         overview = resolve_view(BoardView(board=name, protocols=protocols), index)
@@ -154,8 +154,8 @@ def open_board(runs: Path, host: str, port: int, database: str = "") -> None:
     try:
         build(runs)
     except DiskFull as error:
-        say(f"{error}; the last build of the board is shown")
-    say("Starting the site and building its first pages; the address follows")
+        say(f"{error}; the site shows the last version of the board that was built")
+    say("Starting the site and building its first pages; its address is printed next")
     space = locate_hub_source("space")
     sys.path.insert(0, str(space))
     app = runpy.run_path(str(space / "app.py"), run_name="podeval_space")
@@ -163,7 +163,7 @@ def open_board(runs: Path, host: str, port: int, database: str = "") -> None:
 
 
 def require_board(host: str, port: int) -> None:
-    """If the board cannot be served, fail before long work rather than after it.
+    """Raise an error if the board cannot be served, so that this is known before long work starts.
 
     Raises:
         BadInput: gradio is not installed, or the address cannot be bound.

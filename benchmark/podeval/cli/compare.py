@@ -101,7 +101,7 @@ def describe(column: "ColumnComparison") -> str:
     change = "the same" if step == 0 else f"{abs(step):.4g}{unit} {'better' if better else 'worse'}"
     sentence = f"{column.column} is {change} over {column.pairs} pairs"
     if column.lost or column.won:
-        sentence += f"; {column.lost} outputs were lost and {column.won} won"
+        sentence += f"; {column.lost} pairs have a value only in the first run, and {column.won} only in the second"
     if column.verdict is None:
         return f"{sentence}."
     by = f" by more than {column.margin:g}{unit}" if column.margin else ""
@@ -110,25 +110,31 @@ def describe(column: "ColumnComparison") -> str:
         "no worse": f"it is no worse{by}",
         "undecided": f"whether it became worse{by} is undecided",
     }[column.verdict]
-    return f"{sentence}: {verdict} (evidence {column.evidence:.3g} of {column.needed:.3g}){_describe_more(column)}."
+    return (
+        f"{sentence}: {verdict} (evidence {column.evidence:.3g}, {column.needed:.3g} needed){_describe_more(column)}."
+    )
 
 
 def _describe_more(column: "ColumnComparison") -> str:
     """Name the items that became worse, or state the number of further items needed for a decision."""
     if column.worse_items:
         items = ", ".join(f"{one.item} ({one.before:.4g} to {one.after:.4g})" for one in column.worse_items)
-        return f"; tested one by one over their seeds, these items are worse: {items}"
+        return f"; in tests of single items over their seeds, these became worse: {items}"
     if column.verdict != "undecided":
         return ""
     more = [(column.more_items, "items"), (column.more_seeds, "seeds")]
     ways = [f"{count} more {what if count != 1 else what[:-1]}" for count, what in more if count]
-    return f"; about {' or '.join(ways)} like these would settle it" if ways else "; even more would hardly settle it"
+    return (
+        f"; about {' or '.join(ways)} like these would decide this"
+        if ways
+        else "; even many more would probably not decide this"
+    )
 
 
 def _describe_size(column: "ColumnComparison") -> str:
     """State the number of items needed to show a difference of a given size."""
     count = "more than 3,200" if column.items_to_show is None else f"about {column.items_to_show:,}"
-    shows = f"{count} items like these show that it is worse by {column.size:g}"
+    shows = f"{count} items like these would show that it is worse by {column.size:g}"
     return f"{column.column}: {shows} in four of five comparisons."
 
 
@@ -209,7 +215,7 @@ def _list_sentences(comparison: "RunComparison") -> Iterator[str]:
         yield f"Not compared, because the runs used different protocols: {', '.join(comparison.apart)}"
     if any(column.verdict for column in comparison.columns) and not comparison.tested_items:
         needed = comparison.seeds_for_items
-        yield f"Single items are tested with {needed} seeds or more (podeval run --seeds {needed})."
+        yield f"Items are tested individually if there are {needed} seeds or more (podeval run --seeds {needed})."
 
 
 def _write_markdown(comparison: "RunComparison", path: Path) -> None:

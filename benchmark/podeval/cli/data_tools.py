@@ -241,7 +241,7 @@ def _apply_selection(output: dict[str, Any], selection: "Selection") -> "list[Di
     if not selection.clips:
         output["reason"] = f"no clip lasts {limits}; choose other limits with --min-seconds and --max-seconds"
     elif selection.eligible < selection.requested:
-        say(f"clips of {limits}: {selection.eligible} found, {selection.requested} requested; all found are used")
+        say(f"only {selection.eligible} of {selection.requested} requested clips of {limits} were found; all are used")
     return list(selection.clips)
 
 
@@ -253,10 +253,10 @@ def _write_clips(recording: "Recording", clips: "list[DialogueClip]", folder: Pa
         if clip.start >= recording.duration:
             raise BadInput(
                 f"clip {clip.number} begins at {clip.start:.2f} s, but {recording.name} lasts {recording.duration:.2f} "
-                "s; does the transcript belong to this recording?"
+                "s; check that the transcript belongs to this recording"
             )
     if late := [clip for clip in clips if clip.end > recording.duration + _LATE]:
-        say(f"cut short at the end of {recording.name}: clip {', '.join(str(clip.number) for clip in late)}")
+        say(f"these clips are cut short at the end of {recording.name}: {', '.join(str(clip.number) for clip in late)}")
     _require_sound(recording, [(clip.start, clip.end) for clip in clips])
     for clip in clips:
         samples = cut(recording.samples, recording.rate, clip.start, clip.end)
@@ -267,7 +267,9 @@ def _require_sound(recording: "Recording", spans: Sequence[tuple[float, float]])
     """Refuse to export silence; only the exported part is checked, so that hours of audio need not be read."""
     frames = ((round(start * recording.rate), round(end * recording.rate)) for start, end in spans)
     if spans and not any(recording.samples[start:end].any() for start, end in frames):
-        raise CannotScore(f"{recording.name} is digital silence at the cut; check how it was exported")
+        raise CannotScore(
+            f"the part of {recording.name} to export is digital silence; check how the recording was exported"
+        )
 
 
 def _make_draw(
@@ -291,10 +293,10 @@ def _check_outputs(outputs: _Outputs, inputs: list[Path]) -> None:
         BadInput: an output path is refused.
     """
     if outputs.summary and outputs.summary.suffix.lower() != ".wav":
-        raise BadInput(f"--summary-out writes WAV; {outputs.summary} should end in .wav")
+        raise BadInput(f"--summary-out writes WAV; change the name {outputs.summary} to one that ends in .wav")
     for path in (outputs.summary, outputs.transcript):
         if path and os.path.realpath(path) in [os.path.realpath(input_path) for input_path in inputs]:
-            raise BadInput(f"{path} is an input and would be overwritten; choose another name")
+            raise BadInput(f"{path} is an input and would be overwritten; choose another name for the output")
 
 
 def _require_writable(folder: Path) -> None:

@@ -51,7 +51,7 @@ def construct(
         int | None, typer.Option(min=1, help="stop before more than this number of tokens is used")
     ] = None,
     most_cost: Annotated[
-        float | None, typer.Option(help="stop before more than this is spent; needs prices in a YAML file")
+        float | None, typer.Option(help="stop before spending more than this amount; needs prices in a YAML file")
     ] = None,
 ) -> None:
     """Make new material for a benchmark, in steps whose files people review. The exit code is 1 while rows await
@@ -251,7 +251,7 @@ def verify(
         rows = list_rows(name if "/" in name else f"podeval/{name}")
         for row in rows:
             print(f"#{row.rank} {row.model_id}: {row.value:g}{' (verified)' if row.verified else ''}")
-        say(f"the Hub shows {len(rows)} rows of podeval")
+        say(f"the Hub's leaderboard shows {len(rows)} rows from podeval")
         raise typer.Exit(0 if rows else 1)
 
     count = 0
@@ -388,6 +388,6 @@ def make_likeness_reference(
         reference = make_reference(read_input("recordings", folder), about or folder.name)
     reference.save(out)
     for name, reason in reference.about["left_out"].items():
-        say(f"{name}: left out: {reason}")
+        say(f"{name} was left out: {reason}")
     say("{recordings} recordings, {minutes} minutes, {windows} windows".format_map(reference.about))
     print(out)

@@ -79,7 +79,7 @@ def demo(
     systems = (*DEMO_SYSTEMS, *(_install_more() if more else ()))
     items = [item.id for item in benchmark.items("demo")]
     say(f"Evaluating {len(systems)} systems on {len(items)} podcasts of about 50 s.")
-    say("The first time takes 3 to 6 minutes on 2 idle cores; finished work is kept, and a second call resumes.")
+    say("The first run takes 3 to 6 minutes on 2 idle cores; finished work is kept, and a second call resumes it.")
     count = len(systems) + SEEDS - 1 + len(FAULTY_SYSTEMS) + len(RHYTHM_SYSTEMS) + len(PODCASTS)
     numbers = iter([f"run {number} of {count} · " for number in range(1, count + 1)])
     with Workers(workers or count_workers("embedded")) as executor:
@@ -108,7 +108,7 @@ def _attempt(title: str, run: Callable[[], bool]) -> bool:
     try:
         return run()
     except ModelMissing as absence:
-        say(f"{title}: left out: {absence}")
+        say(f"{title}: left out, because {absence}")
         return False
 
 
@@ -121,7 +121,7 @@ def _install_more() -> tuple[str, ...]:
     missing = weights.install(filter(None, MORE_SYSTEMS.values()), say)
     for name, needed in MORE_SYSTEMS.items():
         if needed in missing:
-            say(f"{name}: left out: {missing[needed]}")
+            say(f"{name} was left out: {missing[needed]}")
     return tuple(name for name, needed in MORE_SYSTEMS.items() if needed not in missing)
 
 
@@ -199,6 +199,6 @@ def _add_to_arena(runs: Path) -> None:
     try:
         with open_database(resolve_database(os.environ.get("DATABASE_URL", ""), runs)) as opened:
             for sentence in add(opened, manifest, strict=False).left_out:
-                say(f"Not in the arena: {sentence}")
+                say(f"An output was not added to the arena: {sentence}")
     except BadInput as refusal:
-        say(f"Not in the arena: {refusal}")
+        say(f"The demo's systems were not added to the arena: {refusal}")

@@ -42,7 +42,7 @@ def load_system(name: str) -> tuple["SpeakingSystem", str]:
     if not isinstance(submission.source, BuiltIn):
         kind = submission.source.kind
         what = (
-            "contains a paper's figures, which are not run"
+            "contains a paper's figures, so there is nothing to run"
             if kind == "reported"
             else f"is of kind {kind}: queue it with `podeval submit {path}`, then `podeval worker --once` processes it"
         )
@@ -349,7 +349,7 @@ def _open_server(options: OwnOptions, track: str) -> "OwnMaker[Product]":
     api = options.api or apis[0]
     server = find_server(api)
     if foreign := [_to_option(name) for name in options.of_server if name not in server.options]:
-        raise BadInput(f"{', '.join(foreign)} cannot be used with the API {api} ({track}); leave it out")
+        raise BadInput(f"{', '.join(foreign)} cannot be used with the API {api} on the track {track}; leave it out")
     if api not in apis:
         raise BadInput(f"the API {api} does not support the track {track}; use --api {' or '.join(apis)}")
     if not options.model:
@@ -379,7 +379,7 @@ def _add_sampling(options: OwnOptions, api: str) -> OwnOptions:
     if api != "chat" and sampling:
         say(
             f"the preset {options.preset} sets {', '.join(sampling)} for systems with a chat API; "
-            f"the API {api} does not receive them"
+            f"the API {api} does not accept these"
         )
         return options
     set_by_user = {assignment.partition("=")[0] for assignment in options.field}

@@ -208,17 +208,17 @@ def _say_what_was_looked_at(metric: Metric) -> str:
     """For a metric without a picture of effects, state the effects not measured, and the conclusions to avoid."""
     if metric.asks:
         looked = (
-            "Each judge has its own biases: `podeval report judge` measures those of the judge in use, from its "
+            "Each judge has its own biases: `podeval report judge` measures the biases of the judge in use, from its "
             "records or with --probe"
         )
     elif metric.inputs[0] in ("text", "passage", "script"):
         looked = (
-            "Whether it favours a language, a dialect or a topic has not been measured beyond the tricks in "
+            "Whether the metric favours a language, a dialect or a topic has not been measured beyond the tricks in "
             "[gaming](gaming.md)"
         )
     else:
-        looked = "Whether it favours a voice, a level, a codec or a room has not been measured"
-    return f"{looked}; the absence of effects here does not mean that it is fair."
+        looked = "Whether the metric favours a voice, a level, a codec or a room has not been measured"
+    return f"{looked}; the absence of effects here does not mean that the metric is fair."
 
 
 def prompts_page() -> str:

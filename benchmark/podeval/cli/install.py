@@ -194,7 +194,7 @@ def doctor(database: Place = DEFAULT, runs: Runs = RUNS, as_json: AsJson = False
     for name, reason in report["systems"].items():
         print(f"  {name}: {reason or 'ready'}")
     box = report["sandbox"]
-    print(f"\nSandbox of untrusted models: {box['missing'] or 'ready'}")
+    print(f"\nSandbox for untrusted models: {box['missing'] or 'ready'}")
     print(f"Recordings from strangers are decoded {box['decoding']}")
     print(f"  memory is limited {box['memory']}")
     print(f"  system calls: {box['system_calls']}")
@@ -265,7 +265,7 @@ def _print_metrics(report: dict[str, Any]) -> None:
     print()
     Console(soft_wrap=True).print(table)
     if report["judged"]:
-        print("judge: give one with --judge, docs/judges.md")
+        print("judge: name a judge with --judge; see docs/judges.md")
     for number, line in enumerate(describe_remedies(remedies), 1):
         print(f"[{number}] {line}")
 
@@ -285,7 +285,7 @@ def _describe_cell(judged: bool, reasons: list[str], remedies: dict[str, dict[st
 
 
 def describe_remedies(remedies: dict[str, dict[str, None]]) -> Iterator[str]:
-    """Describe how to get missing parts: a line for each command that helps, or for each reason why no command helps.
+    """Describe how to get missing parts: one line for each useful command, and for each reason why no command helps.
 
     Args:
         remedies: commands, or reasons where no command helps, each with the parts that it concerns.
@@ -336,8 +336,8 @@ def diagnosis() -> dict[str, Any]:
     warnings: list[str] = []
     if importlib.util.find_spec("torchaudio") and (find_version("torch") or "").endswith("+cpu"):
         warnings.append(
-            "torchaudio is installed, but does not load with a CPU build of torch, so transformers and others fail: "
-            "pip uninstall torchaudio"
+            "torchaudio is installed, but does not load with a CPU build of torch, so transformers and others fail; "
+            "run `pip uninstall torchaudio`"
         )
     return {
         "libraries": {name: find_version(name) for name in _LIBRARIES},

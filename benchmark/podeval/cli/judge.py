@@ -168,7 +168,7 @@ def apply(
         name = str(data.get("id") or "dialogue") if decided.kind == "rubrics" else path.stem
         accepted = decided.accepted(name)
         if not accepted:
-            raise BadInput(f"{review} accepts nothing for {name} ({path})")
+            raise BadInput(f"{review} contains no accepted entry for {name} ({path})")
         if decided.kind == "checklists":
             data["checklist"] = [{"requirement": entry.text, "kind": entry.kind or "explicit"} for entry in accepted]
         else:
@@ -213,8 +213,8 @@ def battles(
     modality: Annotated[
         Literal["transcript", "audio", "as_needed"] | None,
         typer.Option(
-            help="whether the judge reads or hears; with as_needed, the default for a judge that hears, it hears only "
-            "dialogues about tone of voice and sounds"
+            help="whether the judge reads or hears the answers; with as_needed, the default for a judge that hears, it "
+            "hears only dialogues about tone of voice and sounds"
         ),
     ] = None,
     seed: Annotated[int, typer.Option(help="random seed for the judge, the pairs and the paper's order")] = 0,
@@ -250,7 +250,7 @@ def battles(
     from podeval.stats.sequential import select_items
 
     if per_dimension if pairing == "all" else (limit or pilot):
-        raise BadInput("--limit and --pilot are for --pairing all, and --per-dimension is for --pairing mtalk")
+        raise BadInput("--limit and --pilot need --pairing all, and --per-dimension needs --pairing mtalk")
     dialogues = list(read_sides(sources, data, say))
     bench = make_bench(name, records, "", judge_workers, max_cost, max_calls, prompts)
     asks = JudgeUse(prompts=lambda _: list_prompts("as_needed", variant), sampling=lambda _: SAMPLING[variant])
@@ -321,7 +321,7 @@ def reasons(
     read = read_answers(answers)
     questions = group_reasons(read.answers, read.clips)
     if not questions:
-        raise BadInput(f"{answers}: no question has reasons for every system")
+        raise BadInput(f"in {answers}, no question has reasons for every system")
     asks = JudgeUse(prompts=lambda _: (SUMMARISE,))
     conversations = [judge_justifications(QUESTIONS[question], texts) for question, texts in questions.items()]
     outcomes, judge_id = _ask(conversations, asks, make_bench(name, records, prompts=prompts))
@@ -385,5 +385,5 @@ def _save_written(
         if isinstance(outcome, PodevalError):
             say(f"podeval: {name}: {outcome}")
     if written:
-        say(f"{to}: decide on every entry, then `podeval judge apply {to} … --to FOLDER`")
+        say(f"decide on every entry in {to}, then run `podeval judge apply {to} … --to FOLDER`")
     raise typer.Exit(int(len(written) < len(outcomes)))

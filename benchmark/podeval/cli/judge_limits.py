@@ -38,14 +38,14 @@ JudgeWorkers = Annotated[
 Limit = Annotated[
     int | None,
     typer.Option(
-        min=1, help="only this many items: the first ones, or a sample with --pilot; a later command adds more"
+        min=1, help="maximum number of items: the first ones or, with --pilot, a sample; a later command adds more"
     ),
 ]
 Pilot = Annotated[
     bool,
     typer.Option(
         "--pilot",
-        help="only a stratified sample (20, or --limit), with the expected cost and intervals for all items",
+        help="judge only a stratified sample (20 items, or --limit), and predict the cost and intervals for all items",
     ),
 ]
 
@@ -70,7 +70,7 @@ def make_bench(
         if max_cost is not None or max_calls is not None:
             raise BadInput("--max-cost and --max-calls need a judge: add --judge, or leave them out")
         if prompts is not None:
-            raise BadInput("--prompts rewords the prompts of a judge: add --judge, or leave it out")
+            raise BadInput("--prompts rewords the prompts of a judge: add --judge, or leave --prompts out")
         return JudgeConfig(judge, records, workers, refresh)  # type: ignore[arg-type]
     from podeval.judges.budget import Budget, require_price
     from podeval.judges.judge import find_judge
@@ -121,7 +121,7 @@ def tell_pilot(
     from podeval.judges.budget import Account
     from podeval.stats.sequential import project_half_width
 
-    say(f"pilot of {done} of {total} items; all {total} would take:")
+    say(f"the pilot used {done} of {total} items; all {total} would take:")
     whole = Account()
     for account, judged in usage:
         if account.calls and judged:

@@ -95,7 +95,7 @@ def plan(
             help="smallest difference of means to detect, in marks; for ABX, the share of correct answers above 0.5"
         ),
     ],
-    power: Annotated[float, typer.Option(help="power: probability of detecting it")] = 0.8,
+    power: Annotated[float, typer.Option(help="power: probability of detecting this difference")] = 0.8,
     database: Place = DEFAULT,
     runs: Runs = RUNS,
     as_json: AsJson = False,
@@ -156,7 +156,7 @@ def _read_marks(location: str, test: str) -> "tuple[list[Mark], Design]":
     with open_database(location) as opened:
         design = session_results.read_overview(opened, test).design
         if len(design.systems) < 2:
-            raise BadInput(f"{test} is a {design.kind} test of one system, but two are needed")
+            raise BadInput(f"{test} is a {design.kind} test of one system, but at least two systems are needed")
         marks = session_results.read_session_marks(opened, test)
         left_out = {verdict.rater for verdict in results.summarise(opened, test).screened if verdict.reasons}
     return [mark for mark in marks if mark.rater not in left_out], design
@@ -172,7 +172,7 @@ def export(
         typer.Option(help="format: jsonl; csv or parquet for a tidy table; webmushra for the CSV format of webMUSHRA"),
     ] = "jsonl",
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="file to write the table to; without it CSV is printed")
+        Path | None, typer.Option(metavar="FILE", help="file to write the table to; by default, CSV is printed")
     ] = None,
 ) -> None:
     """Print the marks and answers of a test, with pseudonyms for listeners.
@@ -189,7 +189,7 @@ def export(
         raise BadInput(f"the form must be jsonl, csv, parquet or webmushra, not {form!r}")
     if (form == "parquet" and out is None) or (form == "jsonl" and out is not None):
         raise BadInput(
-            "a Parquet table is written to a file, and JSON lines are printed: --form parquet --out marks.parquet"
+            "the form parquet needs a file, and jsonl is only printed; for example: --form parquet --out marks.parquet"
         )
     with open_database(require_database(database, runs)) as opened:
         kind = session_results.read_overview(opened, test).design.kind
@@ -258,7 +258,7 @@ def _lines(marks: "list[Mark]") -> None:
 
 def _describe_row(row: dict[str, Any]) -> str:
     name = f"{row['stimulus']} · {row['scale']}" if row["scale"] else str(row["stimulus"])
-    counted = f"{name}: {_describe_figures(row)}" if row["marks"] else f"{name}: no marks are counted"
+    counted = f"{name}: {_describe_figures(row)}" if row["marks"] else f"{name}: no marks count"
     if row.get("unscreened_marks", row["marks"]) == row["marks"]:
         return counted
     everyone = {name.removeprefix("unscreened_"): value for name, value in row.items() if "unscreened_" in name}

@@ -48,7 +48,7 @@ def new(
     _print_design(measure_durations(design, out.parent))
     content = design.model_dump(mode="json", exclude_defaults=True)
     write_whole(out, yaml.safe_dump(content, sort_keys=False, allow_unicode=True).encode())
-    print(f"written to {out}; next: podeval listening add {out}")
+    print(f"wrote {out}; next, run `podeval listening add {out}`")
 
 
 def check(
@@ -88,7 +88,7 @@ def _print_design(design: "Design") -> None:
     count = count_of(pages, "page")
     if design.kind in SPREAD and not design.each:
         unit, each = ("pairs", len(design.pairs)) if design.kind in PAIRED else ("recordings", len(design.systems))
-        count = f"{pages} of {each * len(design.items)} {unit} (`each: all` in the design asks for all of every item)"
+        count = f"{pages} of {each * len(design.items)} {unit} (with `each: all` in the design, all of them)"
     print(
         f"  each listener rates {count}; each system gets {range_of_marks}{' per scale' if design.scales[1:] else ''}"
     )
@@ -123,7 +123,7 @@ def add(
         for each in tests:
             link = f"{url.rstrip('/')}/listen/{Listening(opened).create(each)}"
             print(f"{each.id}: {count_of(count_marks(each)[0], 'page')} for each listener")
-            print(f"  {link}?pid=NAME (a name of your own for each listener)")
+            print(f"  {link}?pid=NAME (choose a different NAME for each listener)")
             print(f"  {link}?{PROLIFIC} (on Prolific)")
 
 
@@ -154,7 +154,7 @@ def _folder_of(design: "Design", path: Path, webmushra: bool) -> Path:
     if gone := missing[fewest]:
         more = f" and {len(gone) - 5} more" if gone[5:] else ""
         raise BadInput(
-            f"{len(gone)} of {len(names)} recordings are missing: {', '.join(gone[:5])}{more}; put them below "
-            f"{folders[0]}, or below {folders[1]} as in webMUSHRA"
+            f"{len(gone)} of {len(names)} recordings are missing: {', '.join(gone[:5])}{more}; put them in "
+            f"{folders[0]} or, as in webMUSHRA, in {folders[1]}"
         )
     return folders[fewest]

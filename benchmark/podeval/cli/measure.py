@@ -237,7 +237,8 @@ def gather_sources(
     compares_voices = "reference_voices" in (*metric.inputs, *metric.optional_inputs)
     if "reference_voices" in metric.inputs and not references:
         raise BadInput(
-            f"{metric.name} needs the voice to compare with: add --reference FILE, or SPEAKER=FILE for each speaker"
+            f"{metric.name} needs a recording of the voice to compare with: add --reference FILE, or "
+            "SPEAKER=FILE for each speaker"
         )
     voices = read_voices(references, options) if compares_voices else {}
     files, texts = _split_texts(metric, files, [*texts, *requests, *([] if voices else references)])
@@ -272,12 +273,12 @@ def _split_texts(
         option = "--request" if compared == "request" else "--reference"
         raise BadInput(f"{metric.name} also needs {INPUTS[compared]}: add {option} FILE")
     if texts and not compared and not {"script", "reference_text"} & {*metric.inputs[1:], *metric.optional_inputs}:
-        raise BadInput(f"{metric.name} has nothing to compare with; leave out --text and --reference")
+        raise BadInput(f"{metric.name} does not use a text or a reference; leave out --text and --reference")
     if "reference_text" in metric.inputs and not texts:
         raise BadInput(f"{metric.name} needs the words that should be spoken: add --text FILE (text, or a script)")
     if metric.inputs[0] == "recording" and "script" in metric.inputs and not texts:
         raise BadInput(
-            f"{metric.name} needs the words and who speaks them: add --text FILE (a script with its speakers)"
+            f"{metric.name} needs the words and their speakers: add --text FILE (a script with its speakers)"
         )
     if texts and len(texts) not in (1, len(files)):
         raise BadInput(f"there are {len(files)} files and {len(texts)} texts; give one text, or one for each file")

@@ -23,7 +23,7 @@ _RESULTS = (".json", ".jsonl", ".parquet")
 
 ReadRuns = Annotated[
     Path,
-    typer.Option("--runs", help="folder of runs that the leaderboard shows; hf://buckets/OWNER/NAME/FOLDER too"),
+    typer.Option("--runs", help="folder of runs that the leaderboard shows, or hf://buckets/OWNER/NAME/FOLDER"),
 ]
 
 
@@ -48,7 +48,7 @@ def fetch_runs(runs: Path) -> Path:
     listed = {name: size for name, size in folder.files().items() if _is_result(name)}
     if not listed:
         raise BadInput(
-            f"there are no results of runs in {path} of the bucket {bucket}; check the bucket's name and your token"
+            f"the folder {path} of the bucket {bucket} contains no results; check the bucket's name and your token"
         )
     for name, size in listed.items():
         target = copy / name
@@ -90,7 +90,7 @@ def show(
         str, typer.Option(help=f"models of the results: {CHOICES}, or `paper` for reported figures")
     ] = "embedded",
     correction: Annotated[
-        str, typer.Option(help="correct ranks within each `column`, or over all columns of a table: `view`")
+        str, typer.Option(help="scope of the correction of ranks: each `column`, or all columns of a table (`view`)")
     ] = "column",
     protocol: Protocols = None,
     as_json: AsJson = False,
@@ -112,7 +112,7 @@ def show(
         *others, last = PROFILES
         raise BadInput(f"there is no profile {profile!r}; choose {', '.join(others)} or {last}")
     if correction not in (("column",) if as_json else ("column", "view")):
-        raise BadInput(f"ranks are not corrected over {correction!r}; choose `column`, or without --json `view`")
+        raise BadInput(f"ranks cannot be corrected for {correction!r}; choose `column` or, without --json, `view`")
     require_runs(runs)
     build(runs)
     if as_json:
@@ -224,7 +224,8 @@ def audit(
         typer.Option(help="the judge's scores: what `podeval measure --json` printed, or a CSV with item and score"),
     ] = None,
     human: Annotated[
-        Path | None, typer.Option(help="people's scores of the same items: a CSV with item, score and optionally rater")
+        Path | None,
+        typer.Option(help="scores by people for the same items: a CSV with item, score and optionally rater"),
     ] = None,
     key: Annotated[str | None, typer.Option(help="value of the scores to use, if there are several")] = None,
     answers: Annotated[
@@ -248,9 +249,9 @@ def audit(
 ) -> None:
     """Audit judges from their records: order, position and length bias, consistency, parsing, agreement with people.
 
-    A judge is unfit for publication while the lower 95 % bound of its agreement between orders is at or below one half
-    (over at least 50 pairs without ties; a judge that was never asked to compare does not need them), or while it is
-    declared a trial model. The exit code is 1 if any judge is unfit. Each folder is audited separately; two judges, or
+    A judge is unfit for publication if it is declared a trial model or has no usable answer. A judge that was asked to
+    compare is also unfit unless the lower 95 % bound of its agreement between orders is above one half, over at least
+    50 pairs without ties. The exit code is 1 if any judge is unfit. Each folder is audited separately; two judges, or
     one judge in two folders (to show drift), are compared on the questions that both answered.
 
     With --probe, ask a judge one question about a text and one about a recording, and print the working features and
@@ -277,9 +278,9 @@ def audit(
             int(not _probe(judge, [Path(script) for script in scripts], records, cases, benchmark, as_json))
         )
     if records or cases or benchmark:
-        raise BadInput("--records, --cases and --benchmark apply only when a judge is asked; add --probe")
+        raise BadInput("--records, --cases and --benchmark can only be used with --probe; add --probe")
     if (scores is None) != (human is None):
-        raise BadInput("give --scores (the judge's) and --human (people's, of the same items) together")
+        raise BadInput("give --scores (by the judge) together with --human (by people, for the same items)")
     raise typer.Exit(int(not _audit([Path(folder) for folder in sources], scores, human, key, answers, as_json)))
 
 
@@ -307,7 +308,7 @@ def _audit(
         for judge, audited in zip(judges, audits, strict=True):
             print("\n".join(describe_audit(f"{judge.id} in {judge.folder}", audited)))
         for measure, figure in people.figures.items() if people else ():
-            print(f"With people, {measure}: {format_estimate(figure, 3)}, n {figure.count}")
+            print(f"Agreement with people, {measure}: {format_estimate(figure, 3)}, n {figure.count}")
         for one in alike:
             figures = "; ".join(f"{name} {format_estimate(figure, 3)}" for name, figure in one.figures.items())
             about = f"{one.first} and {one.second}, {one.prompt}, {one.measure}"
@@ -340,7 +341,7 @@ def _probe(
     from podeval.validation.planted_cases import plant_anchors, plant_weaknesses, read_anchors
 
     if benchmark and scripts:
-        raise BadInput("--benchmark uses its own anchors; leave out the scripts")
+        raise BadInput("--benchmark uses the benchmark's own anchors; leave out the scripts")
     if not benchmark and not scripts and cases is None:
         if records:
             raise BadInput("the two trial questions are not recorded; leave out --records, or add --cases 20")
@@ -379,7 +380,9 @@ def _try_judge(name: str, as_json: bool) -> bool:
         verdict = {True: "works", False: "does not work", None: "not asked"}[trial.works]
         print(f"{trial.question}: {verdict}: {trial.detail}")
         if trial.used.calls:
-            priced = "" if judge.price or trial.used.cost else "; no price (price: in the judge's YAML file)"
+            priced = (
+                "" if judge.price or trial.used.cost else "; no price is known (set price: in the judge's YAML file)"
+            )
             thousand = f"; a thousand such questions cost {trial.used.cost * 1000:.4g}" if trial.used.cost else ""
             print(f"  {trial.used.sentence().partition(';')[0]}{thousand}{priced}")
     if not as_json and client.account.calls:
@@ -387,5 +390,5 @@ def _try_judge(name: str, as_json: bool) -> bool:
             f"schema: sent as {form}"
             + (f"; fields omitted because the judge refuses them: {', '.join(unsent)}" if unsent else "")
         )
-        print(f"To check it for biases: podeval report judge {name} --probe --cases 20")
+        print(f"To check this judge for biases, run: podeval report judge {name} --probe --cases 20")
     return works

@@ -101,7 +101,7 @@ def spread(
             yield cluster, Voicing(cluster)
         return
     if address or gpus or cpus != 1:
-        raise BadInput("--address, --cpus-per-worker and --gpus-per-worker are for --executor ray")
+        raise BadInput("--address, --cpus-per-worker and --gpus-per-worker can only be used with --executor ray")
     with Workers(workers or count_workers(profile)) as processes:
         yield processes, Shares(group=together) if together else Voicing()
 
@@ -210,7 +210,7 @@ def run(
     retry: Annotated[
         Literal["failed"] | None,
         typer.Option(
-            help="generate and measure failed items again, including the system's own failures; the rest is kept"
+            help="generate and measure failed items again, including the system's own failures; keep the others"
         ),
     ] = None,
     allow_upsampling: Annotated[
@@ -290,7 +290,7 @@ def run(
     plain = replace(plain, name=require_name(name) if name and name != system else "")
     together = group()
     if together and retry:
-        raise BadInput("--retry works in one process; run it without accelerate launch")
+        raise BadInput("--retry works only in a single process; run the command without accelerate launch")
     if together and together.rank:
         speak_share(load_system(system)[0], plain, together)
         return
@@ -345,6 +345,6 @@ def prepare_submission(
     )
     print(draft.document)
     target = draft.document.parent
-    say(f"{draft.outputs} outputs are next to it; describe the system, then run: podeval submit {target} --check")
+    say(f"the folder contains {draft.outputs} outputs; describe the system, then run: podeval submit {target} --check")
     for note in draft.notes:
-        say(f"Not ready to be submitted, but --check can try it: {note}.")
+        say(f"The submission is not ready yet, but you can try --check: {note}.")

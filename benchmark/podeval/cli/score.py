@@ -1,4 +1,4 @@
-"""`podeval score`: every metric of a recording whose inputs are available, in one table."""
+"""`podeval score`: score a recording with every metric whose inputs are available, in one table."""
 
 import sys
 from collections import Counter
@@ -178,7 +178,9 @@ def _write(
         print(f"wrote {write_scores(result, path, language)}", file=sys.stderr)
     if labels:
         one, cues = scored[0], list_labels(scored[0])
-        why = "there are no turns and no defects to write" + (", try it without --metrics" if one.requested else "")
+        why = "there are no turns or defects to write" + (
+            "; run the command without --metrics" if one.requested else ""
+        )
         print(f"wrote {write_labels(cues, labels)}" + ("" if cues else f", which is empty: {why}"), file=sys.stderr)
 
 
@@ -232,7 +234,7 @@ def list_defects(
         noted = [f"Note ({name}): {sentence}" for name, sentences in notes.items() for sentence in sentences]
         print("\n".join([*([f"{file}:"] if len(files) > 1 else []), _format_table(report), *noted]))
         for name, unscored_metric in report.unscored.items():
-            print(f"podeval: {name} could not run: {unscored_metric.reason}", file=sys.stderr)
+            print(f"podeval: the metric {name} could not be computed: {unscored_metric.reason}", file=sys.stderr)
     return worst
 
 
@@ -346,7 +348,7 @@ def _print_table(result: "BookProof") -> None:
             print(f"  {format_clock(one.start or 0.0):>8}  {one.verdict:<12} {one.confidence:<6}  {text}{instead}")
     absent = Counter(one.section for one in result.faulty if not one.recording)
     for title, count in absent.items():
-        print(f"in no recording: {title or 'sentences without a chapter'} ({count} sentences)")
+        print(f"not in any recording: {title or 'sentences without a chapter'} ({count} sentences)")
     for file, reason in result.unscored.items():
-        print(f"podeval: {file} was not proofed: {reason.reason}", file=sys.stderr)
+        print(f"podeval: {file} was not checked: {reason.reason}", file=sys.stderr)
     print(f"{len(result.faulty)} of {result.spoken} sentences are not as written ({result.share:.2%})")

@@ -110,7 +110,7 @@ def _check(document: "Submission", check: Callable[[], "PinnedSource"]) -> None:
     except HubUnavailable as error:
         if refusals := list(check_task(document)):
             raise SubmissionRefused(*refusals) from None
-        print(f"{document.system.name} passes the checks that need no network")
+        print(f"{document.system.name} passes the checks that do not need the network")
         say(f"Nothing about the repo {repo} was checked, because {error}.")
         raise typer.Exit(1) from None
     size = f", {pinned.parameters / 1e9:.2f} billion parameters" if pinned.parameters else ""
@@ -127,7 +127,7 @@ def _estimate(document: "Submission", document_path: str, image: str, flavor: st
     if not costs:
         print(f"{document.system.name} costs nothing on the Hub: its source runs on the worker's own machine")
         return
-    print(f"{document.system.name}: at most {sum(costs.values()):.2f} USD, as {len(costs)} jobs on {jobs.flavour}")
+    print(f"{document.system.name}: at most {sum(costs.values()):.2f} USD for {len(costs)} jobs on {jobs.flavour}")
     for run, cost in costs.items():
         print(f"  {run.folder}: at most {cost:.2f} USD ({jobs.minutes} minutes)")
     print("If a job fails, another one generates the missing items, as long as the budget lasts.")
@@ -168,7 +168,7 @@ def list_(
             emit(_to_plain(row))
         return
     if not rows:
-        print("there are no submissions here")
+        print("no submissions were found")
     for row in rows:
         quiet = row.state == "running" or (row.state == "queued" and not is_waiting_for_operator(row))
         reason = f": {row.reason.splitlines()[0][:300]}" if row.reason and not quiet else ""

@@ -1,4 +1,4 @@
-"""The trustworthiness of numbers: `podeval report agreement`, `papers` and `certificate`."""
+"""Check how trustworthy numbers are: `podeval report agreement`, `papers` and `certificate`."""
 
 import sys
 from collections import defaultdict
@@ -106,8 +106,8 @@ def agreement(
 
     if not ratings and not is_there(resolve_database(database, runs)):
         raise BadInput(
-            f"nothing to compare: give --ratings FILE, or a --database with votes or listening tests; there is no "
-            f"{resolve_database(database, runs)} (--published shows the papers' figures)"
+            "there are no ratings: give --ratings FILE, or a --database with votes or listening tests, because "
+            f"{resolve_database(database, runs)} does not exist (--published shows the papers' figures)"
         )
     if values or audio:
         options = {"profile": profile, "allow_upsampling": allow_upsampling}
@@ -129,7 +129,7 @@ def agreement(
     else:
         _print_agreements(agreements, lines)
     if not agreements and not lines:
-        print("there are no votes and no marks", file=sys.stderr)
+        print("there are no votes or marks to analyse", file=sys.stderr)
         raise typer.Exit(1)
 
 
@@ -178,7 +178,7 @@ def _print_benchmark(
         print("\n".join(benchmark.tabulate_agreements(report.agreements, report.pairs)))
         print("\n".join(benchmark.tabulate_systems(report.agreements) if by_system else ()))
     if not report.agreements and not report.pairs:
-        say("no metric has values for five outputs that people rated")
+        say("no metric has values for at least five outputs that people rated")
         raise typer.Exit(1)
 
 
@@ -189,7 +189,7 @@ def _draw_figures(runs: Path, files: "Sequence[RatingFile]", tests: "dict[str, l
     rubrics = read_rubric_marks(runs)
     if not rubrics:
         print(
-            f"in no run in {runs} has a judge scored rubrics of MTalk-Bench; figures 5, 7, 8, 9 and 11 need them",
+            f"figures 5, 7, 8, 9 and 11 need MTalk-Bench rubrics scored by a judge, but no run in {runs} has any",
             file=sys.stderr,
         )
     return draw_figures(votes, [*rubrics, *collect_people_marks(tests, rubrics)])
@@ -221,12 +221,12 @@ def _compare_metrics(runs: Path, measures: "Mapping[str, list[Mark]]") -> "list[
     from podeval.validation.agreement import FEWEST, compute_validity
 
     if not run_folders(runs):
-        print(f"there are no runs in {runs}, so no metric is compared with people (--runs)", file=sys.stderr)
+        print(f"there are no runs in {runs}, so no metric is compared with people; set --runs", file=sys.stderr)
         return []
     build(runs)
     agreements = compute_validity(read_table(runs / ITEMS), measures)
     if not agreements:
-        print(f"no metric shares {FEWEST} outputs (system and item) with a human measure", file=sys.stderr)
+        print(f"no metric has {FEWEST} outputs (system and item) in common with a human measure", file=sys.stderr)
     return agreements
 
 
@@ -271,8 +271,8 @@ def _print_search(agreements: "Sequence[Validity]") -> None:
     for row in {row.human: row for row in agreements}.values():
         if row.thin:
             print(
-                f"{row.human}: the evidence is thin, with {row.systems.count} systems; below {ENOUGH_SYSTEMS} no "
-                "correlation is more than a hint"
+                f"{row.human}: the evidence is thin, with {row.systems.count} systems; with fewer than "
+                f"{ENOUGH_SYSTEMS}, any correlation is only a hint"
             )
         chance = (
             ""
@@ -325,7 +325,7 @@ def papers(
             print(f"{paper} {table}: {follow} of {len(same)} figures agree to the printed digits")
         for material in dict.fromkeys(figure.material for figure in tried if figure.material):
             count = sum(figure.material == material for figure in tried)
-            print(f"{paper} {table}: {count} figures are not compared: measured on {material} (values: --json)")
+            print(f"{paper} {table}: {count} figures are not compared: measured on {material} (see --json)")
         for figure in same:
             if not figure.follows:
                 print(
@@ -357,9 +357,9 @@ def _compare_with_print(runs: Path, as_json: bool) -> None:
                     f"{figure.difference:+.4f}: {verdict[figure.inside]} ({figure.run})"
                 )
         for why in dict.fromkeys(figure.why_not for figure in figures if figure.why_not):
-            print(f"  {sum(figure.why_not == why for figure in figures)} are not compared: {why}")
+            print(f"  {sum(figure.why_not == why for figure in figures)} figures are not compared: {why}")
     if not tables:
-        print(f"no run in {runs} has the name of a system with figures in a paper (--name)", file=sys.stderr)
+        print(f"no run in {runs} is named like a system in a paper; see --name of `podeval run`", file=sys.stderr)
         raise typer.Exit(1)
 
 

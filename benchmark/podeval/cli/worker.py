@@ -132,7 +132,7 @@ def worker(
                 raise typer.Exit(1)
             return
         if not trust_models and (why := sandbox.explain_missing_isolation()) is not None:
-            _LOG.info(f"models, and recordings from the Hub, wait for a machine with isolation: {why}")
+            _LOG.info(f"models and recordings from the Hub must wait for a machine with isolation: {why}")
         _watch(this_worker, pause, dispatch)
 
 
@@ -143,14 +143,14 @@ def _watch(worker: "Worker", pause: float, dispatch: bool) -> None:
 
     works = schedule_housekeeping(worker.queue.database, worker.board, _LOG.info)
     if not dispatch:
-        _LOG.info(f"{worker.name} waits for submissions in {worker.queue.database.name}; Ctrl-C stops it")
+        _LOG.info(f"{worker.name} is waiting for submissions in {worker.queue.database.name}; Ctrl-C stops the worker")
         with run_periodically(works, _LOG.warning), stop_by_signals(worker) as stopped:
             worker.watch(pause, stopped)
         return
     waking = Dispatch(worker.queue)
     with run_periodically(works | worker.list_chores() | {"announce": (pause, waking.announce)}, _LOG.warning):
         waking.announce()
-        _LOG.info(f"{worker.name} is woken by procrastinate; Ctrl-C stops it")
+        _LOG.info(f"procrastinate wakes {worker.name} for new submissions; Ctrl-C stops the worker")
         _report_stops(worker)
         waking.work(worker.once)
 
@@ -223,7 +223,7 @@ def _on_the_hub(database: "Database", jobs: "HfJobs", budget: float) -> "OnTheHu
             f"the price of a job on {jobs.flavour} is not known yet; it will be requested before the job starts "
             f"({error})"
         )
-    _LOG.info(f"{message}; {hub.ledger.committed():.2f} of {budget:.2f} USD are spent")
+    _LOG.info(f"{message}; {hub.ledger.committed():.2f} of {budget:.2f} USD have been spent")
     return hub
 
 
@@ -234,7 +234,7 @@ def _report_stops(worker: "Worker") -> None:
         def emit(self, record: logging.LogRecord) -> None:
             if getattr(record, "action", "") == "stopping_worker":
                 message = (
-                    "another SIGTERM stops this worker immediately; a different one continues when the claim expires"
+                    "another SIGTERM stops this worker immediately; another worker continues when its claim expires"
                 )
                 _LOG.info(f"{_FINISHES.format(worker.at_work)}; {message}" if worker.at_work else "the worker stops")
 

@@ -72,14 +72,14 @@ def write(
     require_known("scenario", BY_NAME, *scenarios)
     require_known("language", LANGUAGES, *languages)
     if not 1 <= lengths[0] <= lengths[1]:
-        raise BadInput(f"lengths must be a minimum and a maximum, not {lengths[0]} and {lengths[1]}")
+        raise BadInput(f"`lengths` must be a minimum and a maximum, such as 100,400, not {lengths[0]},{lengths[1]}")
     kinds = {
         f"{scenario}/{language}": [number for number in BY_NAME[scenario].speakers if number in speakers]
         for scenario in scenarios
         for language in languages
     }
     if not any(kinds.values()):
-        raise BadInput("no scenario of the plan has that many speakers; extend the setting `speakers`")
+        raise BadInput("no scenario in the plan has any of these numbers of speakers; extend the setting `speakers`")
     write_ordered(
         workshop,
         WRITTEN,
@@ -92,12 +92,12 @@ def write(
 def take(workshop: Workshop, files: Sequence[Path]) -> None:
     """Import your own texts (JSON Lines in the published schema) for refinement; repeated files are read again."""
     if len({path.stem for path in files}) < len(files):
-        raise BadInput("two of the files have the same name, and ids are made from names; rename one of the files")
+        raise BadInput("two of the files have the same name; rename one of them, because ids are made from file names")
     stems = {path.stem for path in files}
     before = [case for case in workshop.read(TAKEN, Case) if case.id.rpartition("-")[0] not in stems]
     new = [case for path in files for case in read_cases(path, path.stem)]
     workshop.write(TAKEN, [*before, *new])
-    workshop.say(f"imported: {len(new)} cases; {len(before)} were imported from other files before")
+    workshop.say(f"imported: {len(new)} cases; {len(before)} had already been imported from other files")
 
 
 def refine(
@@ -128,7 +128,7 @@ def finish(workshop: Workshop, accept_all: bool) -> None:
     table = workshop.folder / TABLE
     cases = workshop.settle("review", apply_review(table, rows, _make_entry, _revise, "review", accept_all))
     if not cases:
-        raise BadInput(f"no cases are marked to be kept yet: write `yes` in the column `keep` of {table}")
+        raise BadInput(f"no case has been accepted yet; write `yes` in the column `keep` of {table}")
     with workshop.finish("lfs_bench", "texts") as folder:
         published = {"content", "num_speakers", "theme", "source", "scene", "language"}
         for part in PARTS:
@@ -342,4 +342,4 @@ def _check_case(order: CaseOrder, answer: WrittenCase) -> None:
     if read_as(case.text) not in (CODES[order.language], None):
         raise ValueError(f"the text is not in {LANGUAGES[order.language]}")
     if not (1 - _SLACK) * order.length <= case.length <= (1 + _SLACK) * order.length:
-        raise ValueError(f"the text has a length of {case.length}, but about {order.length} was requested")
+        raise ValueError(f"the length of the text is {case.length}, but about {order.length} was requested")

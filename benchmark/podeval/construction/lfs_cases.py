@@ -159,7 +159,7 @@ def parse_turns(lines: str) -> list[CaseTurn]:
     for number, line in enumerate((line for line in lines.splitlines() if line.strip()), 1):
         match = _LINE.fullmatch(line.strip())
         if match is None:
-            raise BadInput(f"line {number} is {line[:40]!r}; it should be [speaker] and the words")
+            raise BadInput(f"line {number} is {line[:40]!r}; write the speaker in brackets, and then the words")
         turns.append(CaseTurn(speaker=match[1].strip(), text=match[2].strip()))
     return turns
 

@@ -1,8 +1,8 @@
 """Refine cases of an LFS-Bench dataset: drop duplicates and dull cases, replace private names (LFS-Bench, appendix
 A.3).
 
-There are four steps. A judge describes every case by topics, keywords and a summary, which are compared instead of the
-texts, because the same subject can be hidden behind different wordings. Sentence embeddings find duplicates. A judge
+There are four steps. A judge describes every case with topics, keywords and a summary, which are compared instead of
+the texts, because the same subject can be expressed in different words. Sentence embeddings find duplicates. A judge
 gives two ratings and an overall rating, which must be above 2. A judge checks privacy and safety.
 
 There are three differences from the paper. Topics, keywords and summaries are requested in English, so that one encoder
@@ -241,9 +241,9 @@ def _check_quotes(case: Case, answer: TextScreening) -> None:
     places = [text for turn in case.content for text in (turn.text, turn.speaker)]
     for quote in (*(one.quote for one in answer.details), *(one.quote for one in answer.softened)):
         if not any(re.search(_match_whole(quote), text) for text in places):
-            raise ValueError(f"{quote!r} occurs in no turn of the text; quote it exactly")
+            raise ValueError(f"{quote!r} does not occur in any turn of the text; quote the words exactly")
     for detail in answer.details:
         if not detail.public and (not clean(detail.stand_in) or detail.quote in detail.stand_in):
             raise ValueError(f"{detail.quote!r} is private, so something else must be made up to stand in for it")
     if answer.softened and answer.harm == "none":
-        raise ValueError("softer words are suggested, so the harm cannot be none")
+        raise ValueError("softer words are suggested, so `harm` cannot be none")

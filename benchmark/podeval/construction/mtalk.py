@@ -84,7 +84,7 @@ def tag(
     workshop.waiting += waiting
     workshop.write(f"tagged-{KINDS[kind]}.jsonl", rows)
     agreed = sum(len(set(row.versions)) == 1 for row in rows)
-    workshop.say(f"tagged: {len(rows)} dialogues, both annotators agree on {agreed}")
+    workshop.say(f"tagged: {len(rows)} dialogues; both annotators agree on {agreed} of them")
     table = workshop.folder / f"tags-{KINDS[kind]}.csv"
     workshop.say(f"review: {lay_out(table, [make_review_row(row) for row in rows])}")
 
@@ -109,9 +109,9 @@ def write_script(workshop: Workshop, accept_all: bool) -> None:
     workshop.write(SCRIPT, to_record)
     (workshop.folder / "recordings").mkdir(parents=True, exist_ok=True)
     turns = sum(len(dialogue.turns) for dialogue in to_record)
-    workshop.say(f"to record: {turns} turns of {len(to_record)} dialogues, one file each: recordings/ID-TURN.wav")
+    workshop.say(f"to record: {turns} turns of {len(to_record)} dialogues, each in a file recordings/ID-TURN.wav")
     if unknown := lay_out_sounds(workshop.folder / SOUNDS, list_tags(to_record)):
-        workshop.say(f"sounds: fill in {len(unknown)} tags in {workshop.folder / SOUNDS}: {', '.join(unknown[:5])}")
+        workshop.say(f"sounds: {len(unknown)} tags need a line in {workshop.folder / SOUNDS}: {', '.join(unknown[:5])}")
 
 
 def check(workshop: Workshop) -> tuple[list[Dialogue], list[Take], State]:
@@ -129,7 +129,7 @@ def check(workshop: Workshop) -> tuple[list[Dialogue], list[Take], State]:
     due = [make_check(take, number) for take, number in state.due]
     workshop.write(DUE, due)
     lay_out(table, [row.entry for row in due])
-    undecided = [WaitingRow(row.turn, f"due in round {row.round}: {table}") for row in due]
+    undecided = [WaitingRow(row.turn, f"its recording must be checked in round {row.round}: {table}") for row in due]
     workshop.waiting += [*missing, *state.waiting, *undecided]
     for sentence in describe_rounds(checks):
         workshop.say(sentence)
@@ -160,7 +160,7 @@ def finish(workshop: Workshop, accept_all: bool) -> None:
     rows = _make_source_rows(workshop, dialogues, fit, {take.turn: take for take in takes})
     if not rows:
         raise BadInput(
-            "no dialogue is complete yet: every turn must be recorded and accepted, and every tag needs its sound"
+            "no dialogue is complete yet: every turn must be recorded and accepted, and every tag needs a sound"
         )
     whole = [row for row in rows if row["turn"] == "turn1"]
     counts = {
@@ -197,7 +197,7 @@ def _make_source_rows(
         if not fit.issuperset(turns):
             continue
         if unknown := [tag for tag in list_tags([dialogue]) if tag not in sounds]:
-            lack = f"{SOUNDS} does not say what {unknown[0]!r} sounds like; write background, event or none"
+            lack = f"{SOUNDS} states no kind for the tag {unknown[0]!r}; write background, event or none"
             workshop.waiting.append(WaitingRow(dialogue.id, lack))
             continue
         for number, (turn, text) in enumerate(zip(turns, dialogue.turns, strict=True), 1):

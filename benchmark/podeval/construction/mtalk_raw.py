@@ -184,7 +184,7 @@ def infer(workshop: Workshop, judging: Asked, encode: Encode) -> None:
     texts = [" ".join(turn.user for turn in row.raw.turns) for row in inferred]
     candidates = workshop.settle(ALIKE, drop_near_duplicates(inferred, texts, encode), CANDIDATES)
     agreed = sum(row.foremost == row.raw.capability for row in candidates)
-    workshop.say(f"capability as ordered: {agreed} of {len(candidates)}; people resolve the others")
+    workshop.say(f"capability as requested: {agreed} of {len(candidates)}; people decide about the others")
     workshop.say(f"review: {lay_out(workshop.folder / TABLE, [_make_entry(row) for row in candidates])}")
 
 
@@ -209,8 +209,8 @@ def select(workshop: Workshop, accept_all: bool) -> None:
             raise BadInput(fault)
         if capability not in CAPABILITIES:
             raise BadInput(
-                f"{row.raw.capability} was requested, but {row.foremost} inferred; write the correct one in the "
-                f"column `capability`"
+                f"the capability {row.raw.capability} was requested, but {row.foremost} was inferred; write the "
+                f"correct one in the column `capability`"
             )
         capabilities[capability] += 1
         number, prompt = numbers[row.id], ARENA_PROMPTS[capability]
@@ -221,10 +221,10 @@ def select(workshop: Workshop, accept_all: bool) -> None:
     # Compare the numbers with the paper's.
     written = len(workshop.read(RAW, Raw))
     share = len(kept) / max(written, 1)
-    workshop.say(f"selected: {len(kept)} of {written} written, {share:.0%}; the paper retains about {RETAINED:.0%}")
+    workshop.say(f"selected: {len(kept)} of {written} dialogues ({share:.0%}); the paper keeps about {RETAINED:.0%}")
     for name in dict.fromkeys([*capabilities, *(row.raw.capability for row in candidates)]):
         if capabilities[name] < LEAST:
-            workshop.say(f"  {name}: {capabilities[name]}; the paper has at least {LEAST} of each")
+            workshop.say(f"  {name}: {capabilities[name]} dialogues; the paper has at least {LEAST}")
 
 
 STEPS: Mapping[str, Step] = {"write": write, "label": label, "infer": infer, "select": select}
@@ -236,7 +236,7 @@ def keep_dependent(rows: Sequence[Raw], judging: Asked) -> Sifted[Raw]:
         judging,
         rows,
         lambda raw: JudgeRequest(ALONE_PROMPT, {"turn": raw.turns[-1].user}),
-        lambda raw, alone: f"its last turn does not depend on the others: {alone.because}" if alone.enough else raw,
+        lambda raw, alone: f"its last turn does not need the earlier turns: {alone.because}" if alone.enough else raw,
         INDEPENDENT,
     )
 
@@ -300,4 +300,4 @@ def _check_labels(answer: Labels) -> None:
     if len(set(names)) < len(names):
         raise ValueError("a capability appears twice")
     if not any(name in CAPABILITIES for name in names):
-        raise ValueError(f"at least one should be of {', '.join(CAPABILITIES)}, which words alone can test")
+        raise ValueError(f"at least one label must be {', '.join(CAPABILITIES)}, which can be tested with words alone")

@@ -87,7 +87,7 @@ def find_takes(dialogues: Sequence[Dialogue], folder: Path) -> tuple[list[Take],
                 path = files[turn]
                 takes.append(Take(turn, text, dialogue.profile, path, hash_file(path)))
             else:
-                missing.append(WaitingRow(turn, f"{folder} contains no recording of it"))
+                missing.append(WaitingRow(turn, f"{folder} contains no recording of this turn"))
     return takes, missing
 
 
@@ -146,7 +146,7 @@ def describe_rounds(checks: Sequence[Check]) -> list[str]:
         if its:
             faults = Counter(check.fault or "no fault named" for check in refused)
             by_fault = f" ({', '.join(f'{count} {fault}' for fault, count in faults.most_common())})" if faults else ""
-            lines.append(f"round {number}: {len(its)} heard, {len(refused)} refused{by_fault}")
+            lines.append(f"round {number}: {len(its)} recordings checked, {len(refused)} refused{by_fault}")
     return lines
 
 
@@ -230,7 +230,7 @@ def read_sounds(path: Path) -> dict[str, TagSound]:
             raise BadInput(f"{where}: kind is {kind!r}; it must be one of {', '.join(_KINDS)}")
         file = path.parent / name if name else None
         if kind != "none" and (file is None or not file.is_file()):
-            raise BadInput(f"{where}: there is no sound {file or ''}; name its file, relative to the table")
+            raise BadInput(f"{where}: there is no sound file {str(file or '')!r}; write its path relative to the table")
         try:
             ratio = float(line["snr_db"])
         except ValueError:

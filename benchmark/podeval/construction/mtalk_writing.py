@@ -249,7 +249,7 @@ def _check_dialogue(written: WrittenDialogue) -> None:
     earlier = range(1, len(written.turns))
     if not written.needs or not set(written.needs) <= set(earlier):
         raise ValueError(
-            f"needs is {written.needs}; name at least one of the turns before the last, 1 to {earlier[-1]}"
+            f"`needs` is {written.needs}; list at least one of the turns before the last, 1 to {earlier[-1]}"
         )
     if not written.because.strip():
-        raise ValueError("it does not say what it needs from the earlier turns")
+        raise ValueError("the dialogue does not say what its last answer needs from the earlier turns")

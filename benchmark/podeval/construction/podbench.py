@@ -51,7 +51,7 @@ def take(workshop: Workshop, files: Sequence[Path]) -> None:
     languages = Counter(document.language for document in documents)
     workshop.say(f"imported: {len(documents)} documents ({', '.join(f'{n} {code}' for code, n in languages.items())})")
     if unlicensed := sum(not document.licence for document in documents):
-        workshop.say(f"  {unlicensed} of them state no licence; a dataset made from them is only for your own use")
+        workshop.say(f"  {unlicensed} documents state no licence; a dataset made from them is for your own use only")
 
 
 def cluster(
@@ -76,7 +76,7 @@ def write(
     workshop: Workshop,
     judging: Asked,
     *,
-    seed: Annotated[int, Field(description="random seed of the draw of dimensions")] = 0,
+    seed: Annotated[int, Field(description="random seed for drawing the dimensions")] = 0,
 ) -> None:
     """Have a language model write a request for every cluster, filter the requests, and write the table for the
     review.
@@ -92,7 +92,7 @@ def finish(
     workshop: Workshop,
     accept_all: bool,
     *,
-    tokenizer: Annotated[str, Field(description="tokenizer.json to count inputs with, such as Qwen3-8B's")] = "",
+    tokenizer: Annotated[str, Field(description="tokenizer.json for counting inputs, such as Qwen3-8B's")] = "",
 ) -> None:
     """Read the review, and write the accepted requests as a source of the dataset, with statistics."""
     documents = _read_documents(workshop)
@@ -101,7 +101,7 @@ def finish(
     review = apply_review(table, rows, lambda row: _make_entry(row, documents), _revise, "review", accept_all)
     kept = workshop.settle("review", review)
     if not kept:
-        raise BadInput(f"no request is kept yet; write yes in the column `keep` of {table}")
+        raise BadInput(f"no request has been accepted yet; write `yes` in the column `keep` of {table}")
     count = make_token_counter(Path(tokenizer)) if tokenizer else count_words
     counted = f"input_tokens are those of {tokenizer}" if tokenizer else "input_tokens are words of podeval's tokeniser"
     requests = [make_source_row(row, documents, count, counted) for row in kept]
@@ -125,7 +125,9 @@ def make_token_counter(path: Path) -> Count:
     try:
         from tokenizers import Tokenizer
     except ImportError:
-        raise ModelMissing("tokenizer=FILE needs tokenizers; run `pip install 'podeval[construction]'`") from None
+        raise ModelMissing(
+            "the setting tokenizer=FILE needs the package tokenizers; run `pip install 'podeval[construction]'`"
+        ) from None
     try:
         tokenizer = Tokenizer.from_file(str(path))
     except Exception as error:  # the library raises plain exceptions for everything that it cannot read
@@ -212,7 +214,7 @@ def _revise(row: Requested, edited: dict[str, str]) -> Requested:
     try:
         requirements = [Requirement.model_validate({"dimension": d.strip(), "value": v.strip()}) for d, _, v in lines]
     except ValidationError:
-        raise BadInput("write requirements as a dimension, a colon and what is asked for") from None
+        raise BadInput("write each requirement on its own line, as a dimension, a colon and a value") from None
     changes = {"instruction": edited["instruction"].strip(), "requirements": tuple(requirements)}
     return row.model_copy(update=changes)
 

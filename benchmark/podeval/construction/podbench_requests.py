@@ -336,7 +336,7 @@ def read_speaker_number(requirements: Sequence[Requirement]) -> int | None:
 def _check_instruction(dimensions: Sequence[str], language: str, answer: Instruction) -> None:
     names = [requirement.dimension for requirement in answer.requirements]
     if sorted(names) != sorted(dimensions):
-        raise ValueError(f"the dimensions must be {', '.join(dimensions)}, and {', '.join(names) or 'none'} are listed")
+        raise ValueError(f"the dimensions must be {', '.join(dimensions)}, but {', '.join(names) or 'none'} are listed")
     if read_as(answer.instruction) not in (language, None):
         raise ValueError(f"the request is not in {'Chinese' if language == 'zh' else 'English'}")
     if "speaker_number" in dimensions:

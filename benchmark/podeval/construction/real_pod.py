@@ -118,7 +118,7 @@ def search_candidates(
     table = workshop.folder / EPISODE_TABLE
     lay_out(table, [_make_candidate_entry(one) for one in candidates])
     found_for = {candidate.topic_id for candidate in candidates}
-    workshop.say(f"searched: {len(kept)} topics, {len(candidates)} candidates for {len(found_for)} of them")
+    workshop.say(f"searched: {len(kept)} topics; there are {len(candidates)} candidates for {len(found_for)} of them")
     lack = f"no episode was found; change the wording of the topic in {TOPIC_TABLE}"
     workshop.waiting += [WaitingRow(topic.id, lack) for topic in kept if topic.id not in found_for | failed]
     workshop.say(f"review: mark one episode per topic with yes in {table}")
@@ -132,7 +132,7 @@ def finish(workshop: Workshop, accept_all: bool) -> None:
     kept = _read_kept_topics(workshop, accept_all)
     candidates = _list_candidates(workshop.folder / CANDIDATES, kept)
     if not candidates:
-        raise BadInput(f"{workshop.folder} contains no candidates; the step `search` finds them")
+        raise BadInput(f"{workshop.folder} contains no candidates; run the step `search` first")
     table = workshop.folder / EPISODE_TABLE
     choice = read_decisions(table, [_make_candidate_entry(c) for c in candidates], "choice of episodes")
     refused = {left.id for left in choice.left_out}
@@ -142,14 +142,14 @@ def finish(workshop: Workshop, accept_all: bool) -> None:
         open_to = [one for one in candidates if one.topic_id == topic.id and one.id not in refused]
         chosen = [one for one in open_to if one.id in choice.kept] or (open_to[:1] if accept_all else [])
         if len(chosen) != 1:
-            why = f"{len(chosen)} episodes are marked yes in {EPISODE_TABLE}; keep only one of them"
+            why = f"{len(chosen)} episodes are marked `yes` in {EPISODE_TABLE}; keep only one of them"
             workshop.waiting.append(WaitingRow(topic.id, why))
             continue
         episode = {name: chosen[0].episode[name] for name in ("title", "link")}
         facts = {"category": topic.category, "language": "en", "voices": VOICES, "topic": topic.topic}
         items.append({"id": f"{topic.category}_{len(items) + 1}", **facts, "episode": episode})
     if not items:
-        raise BadInput(f"no episode is chosen yet; write yes in the column `keep` of {table}")
+        raise BadInput(f"no episode has been chosen yet; write `yes` in the column `keep` of {table}")
     # Write the source, which its builder checks. A source must have all files, even if there are no scripts.
     with workshop.finish("real_pod", "topics") as folder:
         licence = (

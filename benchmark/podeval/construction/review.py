@@ -78,7 +78,7 @@ def lay_out(path: Path, entries: Sequence[ReviewRow]) -> str:
         lines.append(line)
     write_table(path, [ID, KEEP, *context, *editable, REMARK, SEEN], lines)
     undecided = sum(not line.get(KEEP, "").strip() for line in lines)
-    return f"{undecided} of {len(lines)} to decide in {path}"
+    return f"{undecided} of {len(lines)} rows await a decision in {path}"
 
 
 def read_decisions(path: Path, entries: Sequence[ReviewRow], step: str, *, accept_all: bool = False) -> ReviewDecisions:
@@ -94,7 +94,7 @@ def read_decisions(path: Path, entries: Sequence[ReviewRow], step: str, *, accep
         BadInput: the table does not exist or cannot be read, or a value of `keep` is neither yes nor no.
     """
     if not path.is_file():
-        raise BadInput(f"{path} is missing; the previous step writes it")
+        raise BadInput(f"{path} is missing; run the previous step first, which writes this file")
     lines: dict[str, dict[str, str]] = {}
     for number, line in enumerate(read_table(path, {ID, KEEP, SEEN}), 2):
         name = line[ID].strip()
@@ -155,14 +155,14 @@ def _decide(
     edited = {name: line.get(name + EDIT, value) for name, value in entry.editable.items()}
     if word in NO:
         remark = line.get(REMARK, "").strip()
-        reason = f"a reviewer left it out{': ' + remark if remark else ''}"
+        reason = f"refused by a reviewer{': ' + remark if remark else ''}"
         result.left_out.append(LeftOut(id=entry.id, step=step, reason=reason))
         result.refused[entry.id] = edited
     elif word in YES or accept_all:
         result.kept[entry.id] = dict(entry.editable) if stale else edited
     else:
-        changed = f"it changed after {path.name} was written; write the table again"
-        unwritten = f"there is no yes or no in the column `keep` of {path.name}"
+        changed = f"the row changed after {path.name} was written; write the table again"
+        unwritten = f"the column `keep` of {path.name} contains neither yes nor no"
         result.waiting.append(WaitingRow(entry.id, changed if stale else unwritten))
 
 

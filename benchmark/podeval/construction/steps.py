@@ -76,7 +76,7 @@ def read_settings(step: Step, texts: Sequence[str]) -> dict[str, Any]:
         name, equals, value = text.partition("=")
         require_known("setting", choice, name)
         if not equals:
-            raise BadInput(f"write a setting as {name}=VALUE")
+            raise BadInput(f"the setting {name} has no value; write it as {name}=VALUE")
         kind = choice[name].annotation
         values = value.split(",") if get_origin(get_args(kind)[0]) is tuple else value
         try:
@@ -123,9 +123,9 @@ def run_step(
     registry.require_profile(profile)
     for name, value in {"files": files, "accept_all": accept_all, "judging": judge}.items():
         if value and name not in takes:
-            raise BadInput(f"this step takes no {_NEEDS[name]}")
+            raise BadInput(f"this step does not use {_NEEDS[name]}; leave it out")
         if not value and name in takes and name != "accept_all":
-            raise BadInput(f"this step needs {_NEEDS[name]}")
+            raise BadInput(f"this step needs {_NEEDS[name]}; add it")
     client = None
     if judge:
         chosen = find_judge(judge)

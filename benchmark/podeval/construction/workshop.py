@@ -99,7 +99,7 @@ class Workshop:
         """
         path = self.folder / name
         if made_by and not path.is_file():
-            raise BadInput(f"{path} is missing; the step `{made_by}` creates it")
+            raise BadInput(f"{path} is missing; run the step `{made_by}` first, which creates this file")
         rows: dict[str, R] = {}
         for number, data in enumerate(read_lines(path), 1):
             try:
@@ -282,7 +282,7 @@ def write_ordered(
     orders = [*before, *new]
     workshop.write(ORDERS, orders)
     lost = sum(order.id in gone for order in before)
-    workshop.say(f"planned: {len(new)} new, {len(before)} from before, {lost} of which were discarded")
+    workshop.say(f"planned: {len(new)} new rows and {len(before)} earlier rows, {lost} of which were removed")
     by_id = {row.id: row for row in workshop.read(name, kinds[1])}
     result = write([order for order in orders if order.id not in by_id])
     by_id |= {row.id: row for row in workshop.settle("written", result)}
@@ -292,9 +292,9 @@ def write_ordered(
 def _check(count: int, used: Sequence[str], answer: Suggestions) -> None:
     lines = [_fold(line) for line in answer.suggestions]
     if len(lines) < count or not all(lines):
-        raise ValueError(f"{count} suggestions are needed, but {len([line for line in lines if line])} came")
+        raise ValueError(f"{count} suggestions are needed, but {len([line for line in lines if line])} were given")
     if len(set(lines)) < len(lines) or not {_fold(line) for line in used}.isdisjoint(lines):
-        raise ValueError("a suggestion appears twice, or is one of those that are taken")
+        raise ValueError("a suggestion appears twice, or is already taken")
 
 
 def _fold(line: str) -> str:
@@ -369,5 +369,5 @@ def normalise_rows(embeddings: NDArray[np.floating]) -> NDArray[np.float32]:
     lengths = np.linalg.norm(embeddings, axis=1, keepdims=True)
     usable = np.isfinite(lengths) & (lengths > 0)
     if not usable.all():
-        raise BadInput(f"the embedding of row {int(np.argmin(usable)) + 1} is zero or not finite; is its text empty?")
+        raise BadInput(f"the embedding of row {int(np.argmin(usable)) + 1} is zero or not finite; check its text")
     return np.asarray(embeddings / lengths, dtype=np.float32)

@@ -104,7 +104,7 @@ def _choose_configs(record: DatasetRecord, source: str, configs: Sequence[str]) 
         config = record.config(name)
         if name not in possible:
             sources = " or ".join(f"{s.name} ({s.about})" for s in record.sources if s.name in config.sources)
-            raise BadInput(f"{name} is made from {sources}, not from {source}; specify the right source with --source")
+            raise BadInput(f"{name} is built from {sources}, not from {source}; name the right source with --source")
     return tuple(configs) or possible
 
 

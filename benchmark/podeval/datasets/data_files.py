@@ -43,7 +43,7 @@ def read_object_lines(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
         except ValueError as error:
             raise BadInput(f"{path}, line {number} is not JSON ({error}); fix it, or download the file again") from None
         if not isinstance(one, Mapping):
-            raise BadInput(f"{path}, line {number} is not an object but a {type(one).__name__}")
+            raise BadInput(f"{path}, line {number} is a {type(one).__name__}, not an object")
         yield number, one
 
 
@@ -68,7 +68,7 @@ def read_parquet(folder: Path, pattern: str, columns: Sequence[str], selection: 
     """
     paths = sorted(folder.glob(pattern))
     if not paths:
-        raise BadInput(f"{folder} has no {pattern}; download the source again")
+        raise BadInput(f"{folder} contains no file {pattern}; download the source again")
     tables = []
     for path in paths:
         try:

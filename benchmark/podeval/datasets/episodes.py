@@ -88,7 +88,7 @@ def make_episode_rows(folder: Path, items: Mapping[str, Item]) -> Iterator[Row]:
     fetched = {one.file: one for one in read_attempts(folder).values() if one.status == "found" and one.file}
     names = sorted({path.name for path in folder.iterdir() if is_recording(path)} | set(fetched))
     if not names:
-        raise BadInput(f"{folder} contains no audio; `podeval data fetch real_pod --into {folder}` fetches episodes")
+        raise BadInput(f"{folder} contains no audio; fetch episodes with `podeval data fetch real_pod --into {folder}`")
     for number, name in enumerate(names):
         progress.report("recordings", number, len(names))
         expected = fetched[name].sha256 if name in fetched else None

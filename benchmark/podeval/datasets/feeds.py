@@ -117,7 +117,7 @@ def find_enclosures(link: str, title: str, read: Read) -> Iterator[Enclosure | B
     else:
         if answered:
             yield Gone(
-                f"Apple lists no episode {target.episode} of show {target.show} in its store of {target.country}"
+                f"Apple's store for {target.country} does not list episode {target.episode} of show {target.show}"
             )
     if feed:
         try:
@@ -202,9 +202,9 @@ class _ItemBuilder(TreeBuilder):
     def start(self, tag: str, attributes: dict[str, str]) -> Element:
         self._names.update((tag, *attributes))
         if len(self._open) >= _DEEPEST:
-            raise BadFeed(f"the feed nests more than {_DEEPEST} elements inside each other")
+            raise BadFeed(f"the feed has elements that are nested more than {_DEEPEST} levels deep")
         if len(self._names) > _MOST_NAMES or len(self.items) > _MOST_ITEMS:
-            raise BadFeed(f"the feed has more than {_MOST_ITEMS} items, or {_MOST_NAMES} element names")
+            raise BadFeed(f"the feed has more than {_MOST_ITEMS} items, or more than {_MOST_NAMES} element names")
         element = super().start(tag, attributes)
         self._open.append(element)
         return element

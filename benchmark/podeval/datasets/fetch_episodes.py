@@ -78,7 +78,7 @@ def select_episodes(name: str, topics: Sequence[str] = ()) -> dict[str, Episode]
         BadInput: the benchmark does not have published episodes, or lacks one of the topics.
     """
     if name != real_pod.BENCHMARK.name:
-        raise BadInput(f"{name} has no published episodes; `podeval data fetch real_pod` fetches those of real_pod")
+        raise BadInput(f"{name} has no published episodes; fetch those of real_pod with `podeval data fetch real_pod`")
     items = real_pod.BENCHMARK.items("topics")
     keys = {key: item.id for item in items for key in (item.id, item.id.rpartition("_")[2])}
     if unknown := [topic for topic in topics if topic not in keys]:

@@ -5,8 +5,8 @@ therefore goes only to an address that was resolved and checked to be public; th
 between the check and the connection.
 
 httpx makes the requests. safehttpx, and a list of additional networks, determine whether an address is public; the idea
-of putting the checked address into the request and keeping the name for the certificate also comes from safehttpx. Its
-own transport is not used: docs/decisions/house.md gives the reasons.
+of putting the checked address into the request and keeping the name for the certificate also comes from safehttpx. The
+transport of safehttpx is not used; docs/decisions/house.md gives the reasons.
 """
 
 import contextlib
@@ -32,7 +32,7 @@ class AddressRefused(BadInput):
 
 
 class Web:
-    """A client that reads from servers with pauses, and never from a private network.
+    """A client that pauses between requests, and never reads from a private network.
 
     Args:
         pause: seconds between a response from a host and the next request to the same host; Apple asks for no more than
@@ -120,7 +120,7 @@ class _Transport(httpx.BaseTransport):
         except OSError as error:
             raise httpx.ConnectError(str(error), request=request) from None
         if private := [address for address in addresses if not is_public_address(address)]:
-            raise AddressRefused(f"{host} is {private[0]}, on a private network, so it is not fetched")
+            raise AddressRefused(f"{host} is at {private[0]} on a private network, from which podeval fetches nothing")
         trouble: httpx.TransportError = httpx.ConnectError(f"{host} has no IP address", request=request)
         # The `Host` header already contains the name, and the certificate is also checked against the name.
         kept: dict[str, Any] = {"headers": request.headers, "extensions": request.extensions | {"sni_hostname": host}}
@@ -150,7 +150,7 @@ def _refuse_private_literal(url: str, host: str) -> None:
     except ValueError:
         private = host == "localhost" or host.endswith((".localhost", ".local", ".internal"))
     if private:
-        raise AddressRefused(f"{strip_secrets(url)} is on a private network, so it is not fetched")
+        raise AddressRefused(f"{strip_secrets(url)} is on a private network, from which podeval fetches nothing")
 
 
 def is_public_address(address: str) -> bool:

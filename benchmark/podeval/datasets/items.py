@@ -68,7 +68,7 @@ def load_items(benchmark: Benchmark, split: str, folder: str | Path | None = Non
     revision = f"sha256:{hashlib.sha256(content.encode()).hexdigest()}"
     if part.revision and revision != part.revision:
         raise BadInput(
-            f"{build_folder} has other rows ({revision[:19]}…) than {benchmark.name} pins ({part.revision[:19]}…); "
+            f"{build_folder} has other rows ({revision[:19]}…) than {benchmark.name} uses ({part.revision[:19]}…); "
             "build it again from the pinned source, or install the version of podeval that pins these rows"
         )
     to_item: Callable[[Mapping[str, Any]], Item] = benchmarks.find_item_maker(benchmark.name)
@@ -84,7 +84,7 @@ def _find_build(benchmark: Benchmark, split: Split, folder: str | Path | None) -
         here = Path(benchmark.name)
         if not (here / LOCK).is_file():
             raise BadInput(
-                f"the items of {benchmark.name}, {split.name} are built on your machine: run `podeval data build "
+                f"the items of {benchmark.name}, {split.name} must be built on your machine: run `podeval data build "
                 f"{benchmark.name}`, then specify the folder of the build with --data (there is no build in "
                 f"{here.absolute()})"
             )
@@ -116,7 +116,7 @@ def _read_rows(kind: Any, folder: Path, lock: Mapping[str, Any], config: str) ->
     from podeval.datasets.build import read_stored_rows
 
     if config not in lock["configs"]:
-        raise BadInput(f"{folder} lacks the config {config}; build it without --config")
+        raise BadInput(f"{folder} lacks the config {config}; build the dataset again without --config")
     files = [folder / config / file for split in lock["configs"][config].values() for file in sorted(split["files"])]
     try:
         yield from map(dict, read_stored_rows(kind, config, files))

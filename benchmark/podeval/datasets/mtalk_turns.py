@@ -246,12 +246,12 @@ def _read_dialogue(turns: list[Any], dialogue: str, kind: str, missing: list[str
 def _find_disagreements(question: str, dialogue: str, kind: str, number: int) -> Iterator[str]:
     """Yield the questions whose paths and positions in the file disagree about the dialogue, turn or dimension."""
     if (record := re.search(r"record_(\d+-\d+)", question)) and f"{kind}-{record[1]}" != dialogue:
-        yield f"{dialogue}-{number}: its question's path says {kind}-{record[1]}; its position in the file is used"
+        yield f"{dialogue}-{number}: the question's path says {kind}-{record[1]}; the position in the file is used"
     if match := re.search(r"turn(\d+)(?:_([a-z]+))?", question.rsplit("/", 1)[-1]):
         if int(match[1]) != number:
-            yield f"{dialogue}-{number}: its question's path says turn {match[1]}; its position in the file is used"
+            yield f"{dialogue}-{number}: the question's path says turn {match[1]}; the position in the file is used"
         if TYPES.get(match[2], kind) != kind:
-            yield f"{dialogue}-{number}: its question's path says {match[2]}; its section in the file is used"
+            yield f"{dialogue}-{number}: the question's path says {match[2]}; the section in the file is used"
 
 
 def _find_unanswered(answers: list[MtalkAnswer], dialogue: str, turns: int) -> Iterator[str]:

@@ -93,7 +93,7 @@ def _push_tasks(api: "HfApi", repo: str, file: Path, title: str, progress: Progr
         status = error.response.status_code if error.response is not None else 0
         if status not in _NOT_TAKEN:
             again = "push again; existing files are not sent twice"
-            progress(f"{repo}: the data is uploaded, but {EVAL} did not arrive ({_first_line(error)}); {again}")
+            progress(f"{repo}: the data is uploaded, but {EVAL} was not uploaded ({_first_line(error)}); {again}")
             return
         progress(
             f"{repo}: the data is uploaded and can be loaded, but the Hub did not accept {EVAL} "

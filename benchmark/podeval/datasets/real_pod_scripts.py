@@ -1,4 +1,4 @@
-"""Real-Pod's scripts as tables: scripts with their rules, splits beyond the topics, and the sources of claims.
+"""Real-Pod's scripts as tables: the scripts of the topics with their rules, other splits, and the sources of claims.
 
 Users may supply their own scripts on the topics, so rules check each script. The other splits are pinned files of the
 package.
@@ -40,11 +40,14 @@ def _wrong_speakers(row: Row) -> str | None:
     names = [speaker["name"] for speaker in row["speakers"]]
     turn_speakers = {turn["speaker"] for turn in row["turns"]}
     if len(set(names)) < len(names) or set(names) != turn_speakers:
-        return f"{', '.join(names) or 'nobody'} is named, but {', '.join(sorted(turn_speakers)) or 'nobody'} speaks"
+        return (
+            f"the speakers are {', '.join(names) or 'none'}, but the turns are by "
+            f"{', '.join(sorted(turn_speakers)) or 'nobody'}"
+        )
     if len(names) != row["voices"]:
         return f"{len(names)} people speak, but {row['voices']} voices are stated"
     if [speaker["role"] for speaker in row["speakers"]].count("host") != 1:
-        return "one of its speakers should be the host"
+        return "exactly one of the speakers must be the host"
     voices = [speaker["voice"] for speaker in row["speakers"]]
     return f"two speakers have the voice {voices[0]}" if len(set(voices)) < len(voices) else None
 
@@ -234,7 +237,7 @@ def _make_row(split: str, script: Mapping[str, Any], item: Mapping[str, Any], mo
     sources = read_parts(claims, "turn", "claim", "source")
     turns = read_parts(script.get("turns", script.get("script")), "speaker", "text")
     if stray := [one["turn"] for one in added if not 1 <= one["turn"] <= len(turns)]:
-        raise BadInput(f"{SOURCES.file} names turn {stray[0]} of {script.get('id')}, which has {len(turns)} turns")
+        raise BadInput(f"{SOURCES.file} names turn {stray[0]} of {script.get('id')}, which has only {len(turns)} turns")
     for number, turn in enumerate(turns, 1):
         turn["claims"] = read_parts([one for one in sources if one["turn"] == number], "claim", "source")
     return {

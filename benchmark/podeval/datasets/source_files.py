@@ -56,7 +56,7 @@ def fetch(
     if origin.startswith("hub:"):
         repo, _, revision = origin.removeprefix("hub:").partition("@")
         if not revision:
-            raise BadInput(f"give the revision too: {origin}@<commit>, so the same rows can be fetched again")
+            raise BadInput(f"add the revision, as in {origin}@<commit>, so that the same rows can be fetched again")
         located = main.model_copy(update={"kind": "hub", "location": repo, "revision": revision})
         folder = _download_repo(located, into, progress)
         # A snapshot's folder is named after its commit, not after a branch or tag.
@@ -78,7 +78,7 @@ def _fetch_named(
         folder = find_package_folder(source.location) if ":" in source.location else builder_folder / source.location
         return _check_files(record, source, folder, source.revision, strict=True)
     if source.kind == "folder":
-        raise BadInput(f"{source.name} is your own folder ({source.about}); specify it with --source FOLDER")
+        raise BadInput(f"the source {source.name} is your own folder ({source.about}); name it with --source FOLDER")
     if source.kind == "hub" and not source.revision:
         commit = _find_commit(source, earlier_revision, progress)
         folder = _download_repo(source.model_copy(update={"revision": commit}), into, progress)
@@ -94,15 +94,15 @@ def _find_commit(source: Source, earlier_revision: str, progress: Progress) -> s
     """
     repo, _, commit = earlier_revision.partition("@")
     if repo == source.location and commit:
-        progress(f"{source.name}: no commit is pinned; using {commit}, as in the existing build")
+        progress(f"{source.name}: no commit is pinned; {commit} is used, as in the existing build")
         return commit
     from huggingface_hub import HfApi
 
     with _explain_refusals(f"https://huggingface.co/datasets/{source.location}"):
         commit = str(call_with_retries(lambda: HfApi().repo_info(source.location, repo_type="dataset"), tries=3).sha)
     progress(
-        f"{source.name}: no commit is pinned; the newest is {commit}, written into the build "
-        f"(another: --source hub:{source.location}@<commit>)"
+        f"{source.name}: no commit is pinned; the newest, {commit}, is used and recorded in the build "
+        f"(to use another: --source hub:{source.location}@<commit>)"
     )
     return commit
 
@@ -160,7 +160,7 @@ def _explain_refusals(where: str, revision: str = "main") -> Iterator[None]:
         raise BadInput(f"{where} does not exist or is private; run `hf auth login` if you may read it") from None
     except (LocalEntryNotFoundError, OfflineModeIsEnabled):
         raise BadInput(
-            f"{where} cannot be reached, and is not on this machine; try again when you are online"
+            f"{where} cannot be reached, and this machine has no copy; try again when you are online"
         ) from None
     except HfHubHTTPError as error:
         raise BadInput(f"{where} at {revision} cannot be fetched ({error}); check the revision") from None
@@ -178,10 +178,10 @@ def _check_files(record: DatasetRecord, source: Source, folder: Path, revision: 
             missing.append(file.replace("|", " or "))
         digests |= {str(path.relative_to(folder)): hash_file(path) for path in paths}
     if missing:
-        raise BadInput(f"{folder} lacks {', '.join(missing)}, which {record.name} is made from")
+        raise BadInput(f"{folder} lacks {', '.join(missing)}, from which {record.name} is built")
     other = [file for file, digest in source.files.items() if digest and digests.get(file) != digest]
     if other and strict:
-        raise BadInput(f"{', '.join(other)} of {source.name} is not the pinned file (its SHA-256 differs)")
+        raise BadInput(f"{source.name} differs from the pinned files (different SHA-256): {', '.join(other)}")
     return Fetched(source.name, folder, revision, digests, pinned=strict or (not other and all(source.files.values())))
 
 

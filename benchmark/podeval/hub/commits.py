@@ -56,7 +56,7 @@ def _explain_refusals(where: str, doing: str) -> Iterator[None]:
     except (HfHubHTTPError, LocalEntryNotFoundError) as error:
         # The client reports a refused file as missing from its cache.
         why = (isinstance(error, LocalEntryNotFoundError) and error.__cause__) or error
-        raise BadInput(f"the Hub refused {where} ({why}); check that the token may {doing}") from None
+        raise BadInput(f"the Hub refused a request to {where} ({why}); check that the token may {doing}") from None
 
 
 class AppendOnly:

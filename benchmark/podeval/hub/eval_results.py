@@ -91,7 +91,7 @@ def list_rows(dataset: str, *, api: HfApi | None = None) -> list[DatasetLeaderbo
         rows = call_with_retries(lambda: client.get_dataset_leaderboard(dataset, base_model_only=False))
     except HfHubHTTPError as error:
         raise BadInput(
-            f"the Hub shows no leaderboard of {dataset} ({error}); only datasets with an accepted eval.yaml have a "
+            f"the Hub shows no leaderboard for {dataset} ({error}); only datasets with an accepted eval.yaml have a "
             f"leaderboard"
         ) from None
     return [row for row in rows if row.filename == FILE]
@@ -197,7 +197,7 @@ def _is_ours(result: Any) -> bool:
 
 def _require_figures(repo: str, figures: Sequence[HubFigure]) -> Sequence[HubFigure]:
     if not figures:
-        raise BadInput(f"there are no results of {repo} to propose")
+        raise BadInput(f"there are no results to propose to {repo}")
     return figures
 
 

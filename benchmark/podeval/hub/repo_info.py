@@ -91,14 +91,14 @@ def parse_header(content: bytes) -> SafetensorsFile:
         shapes, ends = [tensor["shape"] for tensor in tensors], [tensor["data_offsets"][1] for tensor in tensors]
         numbers = [*ends, *(length for shape in shapes for length in shape)]
     except (AttributeError, KeyError, IndexError, TypeError) as error:
-        raise ValueError(f"it does not describe tensors ({type(error).__name__}: {error})") from None
+        raise ValueError(f"the header does not describe tensors ({type(error).__name__}: {error})") from None
     # Check before any multiplication, because multiplying many long numbers takes minutes.
     possible = all(type(number) is int and 0 <= number < _NUMBER_MOST for number in numbers)
     if not possible or any(len(shape) > _DIMENSIONS_MOST for shape in shapes):
-        raise ValueError("it states lengths that no tensor has")
+        raise ValueError("the header states impossible lengths of tensors")
     parameters = sum(map(math.prod, shapes))
     if parameters >= _NUMBER_MOST:
-        raise ValueError("it states more parameters than any model has")
+        raise ValueError("the header states more parameters than any model has")
     return SafetensorsFile(parameters, max(ends, default=0))
 
 

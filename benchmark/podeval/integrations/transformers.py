@@ -52,7 +52,7 @@ class ScoreCallback(TrainerCallback):  # type: ignore[misc]
         prefix: str = "podeval",
     ) -> None:
         if when not in ("save", "evaluate"):
-            raise BadInput(f"when must be save or evaluate, not {when!r}")
+            raise BadInput(f"`when` must be save or evaluate, not {when!r}")
         self._generate, self._texts, self._metrics, self._profile = generate, texts, metrics, profile
         self._when, self._log, self._prefix = when, log, prefix
         self.last: podeval.ScoreTable | None = None
@@ -77,7 +77,7 @@ class ScoreCallback(TrainerCallback):  # type: ignore[misc]
             self.last = podeval.score(samples, text=self._texts, metrics=self._metrics, profile=self._profile)
             values = flatten_scores(self.last, self._prefix)
         except (PodevalError, RuntimeError, ValueError) as error:
-            print(f"podeval: the samples of step {state.global_step} have no scores: {error}")
+            print(f"podeval: the samples of step {state.global_step} could not be scored: {error}")
             values = {f"{self._prefix}/failed" if self._prefix else "failed": 1.0}
         finally:
             if training:

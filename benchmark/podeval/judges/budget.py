@@ -175,8 +175,8 @@ def require_price(judge: Judge, budget: Budget | None) -> None:
     """
     if budget and budget.cost is not None and judge.price is None and not judge.replays:
         raise BadInput(
-            f"a cap on cost needs the price of {judge.model}: write price: {{prompt: …, answer: …}}, per million "
-            "tokens, into the judge's YAML file, or cap the tokens instead"
+            f"the cost of {judge.model} cannot be limited without its price: add price: {{prompt: …, answer: …}}, per "
+            "million tokens, to the judge's YAML file, or limit the tokens instead"
         )
 
 

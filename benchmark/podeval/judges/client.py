@@ -122,7 +122,7 @@ class JudgeClient:
         wordings: Mapping[str, str] | None = None,
     ) -> None:
         if workers < 1:
-            raise BadInput(f"at least one call at a time is needed, not {workers}")
+            raise BadInput(f"`workers` must be at least 1, not {workers}")
         require_price(judge, budget)
         self.judge = judge
         self.records = Records(Path(str(judge.endpoint)) if judge.replays and folder is None else folder)
@@ -195,7 +195,7 @@ class JudgeClient:
         if len(before) >= self.judge.tries or (before and self.judge.replays):
             return _describe_unreadable(_problem(before[-1].answer, request), before[-1])
         if self.judge.replays:
-            return Unanswered(f"{self.records.path} contains no answer of {self.judge.id} to this question")
+            return Unanswered(f"{self.records.path} contains no answer by {self.judge.id} to this question")
         return None
 
     def _answers(
@@ -260,8 +260,8 @@ class JudgeClient:
         # Refuse requests that this judge cannot answer.
         if not self.judge.hears and any(isinstance(value, AudioClip) for value in request.inputs.values()):
             return Unanswered(
-                f"{self.judge.model} is not declared to accept audio; choose a judge that does, or write hears: true "
-                "into its YAML file"
+                f"{self.judge.model} is not declared to accept audio; choose a judge that accepts audio, or write "
+                "hears: true into the judge's YAML file"
             )
         try:
             question = request.prompt.messages(request.inputs, self.judge.audio)
@@ -321,7 +321,7 @@ class JudgeClient:
                 if reservation is None:
                     halt.because(
                         f"{USED_UP}: {self.account.sentence()}; the next call may take {tokens} tokens "
-                        f"and {longest} for the answer; raise the budget and run again"
+                        f"for the request and {longest} for the answer; raise the budget and run again"
                     )
                     raise _NoAnswer(halt.reason)
                 started, began = datetime.now(UTC).isoformat(timespec="milliseconds"), time.monotonic()
@@ -344,7 +344,7 @@ class JudgeClient:
                 finally:
                     self.on_use(self.budget.settle(reservation, answer, judge.price))
             if retry_after > self._patience.longest_wait:
-                halt.because(f"{reason}; the server asks for a pause of {retry_after:.0f} s, so run again after it")
+                halt.because(f"{reason}; the server asks for a pause of {retry_after:.0f} s; run again after that")
                 raise _NoAnswer(halt.reason)
             if failed < self._patience.tries and not retry_after:
                 halt.wait(self._patience.wait(failed, self._chance.random()))

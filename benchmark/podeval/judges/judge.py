@@ -190,12 +190,12 @@ def find_judge(text: str) -> Judge:
         return _at_endpoint(match[1], match[2])
     if Path(text).suffix.lower() in (".yaml", ".yml"):
         return _read_file(Path(text))
-    raise BadInput(f"{text!r} names no judge; {_WAYS}")
+    raise BadInput(f"{text!r} does not name a judge; {_WAYS}")
 
 
 def _at_endpoint(model: str, endpoint: str) -> Judge:
     if not model:
-        raise BadInput(f"name the model at {_strip_secrets(endpoint)}: write MODEL@{_strip_secrets(endpoint)}")
+        raise BadInput(f"no model at {_strip_secrets(endpoint)} is named; write MODEL@{_strip_secrets(endpoint)}")
     checked = _check_endpoint(endpoint)
     return Judge("endpoint", model, endpoint=checked, hears=find_provider(checked, model).hears)
 
@@ -212,7 +212,7 @@ def _check_endpoint(endpoint: str) -> str:
     if parts.username or parts.password or parts.query or parts.fragment:
         raise BadInput(
             f"the endpoint {_strip_secrets(endpoint)} contains a user name, a password or a query, which would end up "
-            f"in every record; give the key in the environment as {KEY}"
+            f"in every record; set the environment variable {KEY} instead"
         )
     return endpoint.rstrip("/").removesuffix("/chat/completions")
 
@@ -258,7 +258,7 @@ def _read_recorded(text: str) -> Judge:
     chosen = [judge for judge in judges if judge["id"] == judge_id] if judge_id else judges
     if len(chosen) != 1:
         ids = ", ".join(f"records:{folder}#{judge['id']}" for judge in judges) or "none"
-        raise BadInput(f"{folder} contains the records of {len(judges)} judges; give one of: {ids}")
+        raise BadInput(f"{folder} contains the records of {len(judges)} judges; choose one of them: {ids}")
     (one,) = chosen
     return Judge(
         "records",
@@ -288,10 +288,10 @@ def _read_file(path: Path) -> Judge:
         first = error.errors(include_input=False, include_url=False)[0]
         location = ".".join(str(part) for part in first["loc"]) or "the file"
         raise BadInput(
-            f"{describe_place(path, first['loc'])}: {location}: {first['msg']}; fields are {', '.join(names)}"
+            f"{describe_place(path, first['loc'])}: {location}: {first['msg']}; the fields are {', '.join(names)}"
         ) from None
     if read.dtype or read.recorded:
-        raise BadInput(f"{path}: podeval itself sets dtype and recorded; the other fields are {', '.join(names)}")
+        raise BadInput(f"{path}: remove dtype and recorded, which podeval sets; other fields are {', '.join(names)}")
     _refuse_secrets(read.extra, path)
     if read.backend == "records":
         return _read_recorded(str(path.parent / str(read.endpoint)))
@@ -301,11 +301,11 @@ def _read_file(path: Path) -> Judge:
     if read.backend == "transformers":
         return replace(read, dtype=_transformers(f"{read.model}@{read.revision or ''}").dtype)
     if not read.model or not read.endpoint:
-        raise BadInput(f"{path}: an endpoint judge needs model and endpoint, such as endpoint: https://host/v1")
+        raise BadInput(f"{path}: a judge at an endpoint needs the fields model and endpoint, such as https://host/v1")
     return replace(read, endpoint=_check_endpoint(read.endpoint))
 
 
 def _refuse_secrets(extra: Mapping[str, Any], path: Path) -> None:
     for name in extra:
         if re.search(r"key|token$|secret|authori[sz]ation|password", name, re.IGNORECASE):
-            raise BadInput(f"{path}: extra.{name} looks like a secret; give the key in the environment as {KEY}")
+            raise BadInput(f"{path}: extra.{name} looks like a secret; set the environment variable {KEY} instead")

@@ -48,7 +48,7 @@ def validate(data: Any, model: type[Answer]) -> Answer:
             # Try every object, because an object that cannot be repaired may be followed by an object that can.
             if not any([_repair(data, problem, schema) for problem in problems]):
                 raise UnreadableAnswer(_describe_problems(problems)) from None
-    raise UnreadableAnswer(f"the answer has more than {_REPAIRS} slips of form")
+    raise UnreadableAnswer(f"the answer has more than {_REPAIRS} errors of form")
 
 
 @functools.cache
@@ -128,7 +128,7 @@ def _canonicalise_keys(data: Any, kind: Any) -> Any:
     for key, value in data.items():
         name, annotation = names.get(_plain(key), (key, None))
         if name in canonical:
-            raise UnreadableAnswer(f"the answer says {name} twice; say it once")
+            raise UnreadableAnswer(f"the answer contains {name} twice; give it once")
         canonical[name] = _canonicalise_keys(value, annotation)
     return canonical
 
@@ -199,7 +199,7 @@ def read_answer(answer: ChatAnswer, model: type[Answer]) -> Answer:
         return parse(text, model)
     except UnreadableAnswer as problem:
         if answer.finish == "length":
-            raise UnreadableAnswer(f"the answer was cut off at the longest that is allowed; {problem}") from None
+            raise UnreadableAnswer(f"the answer was cut off at the maximum length; {problem}") from None
         if answer.finish == "content_filter":
             raise UnreadableAnswer(f"a content filter stopped the answer; {problem}") from None
         raise
@@ -218,7 +218,7 @@ def parse(text: str, model: type[Answer]) -> Answer:
     try:
         return _parse_object(text, model)
     except RecursionError:
-        raise UnreadableAnswer("the answer is nested deeper than any requested answer") from None
+        raise UnreadableAnswer("the answer is nested too deeply; give only the requested JSON object") from None
 
 
 def _parse_object(text: str, model: type[Answer]) -> Answer:
@@ -234,7 +234,7 @@ def _parse_object(text: str, model: type[Answer]) -> Answer:
             continue
         objects.setdefault(json.dumps(data, sort_keys=True), data)
         if len(objects) > _MOST_OBJECTS:
-            raise UnreadableAnswer(f"there are more than {_MOST_OBJECTS} different objects in the answer; give one")
+            raise UnreadableAnswer(f"the answer has more than {_MOST_OBJECTS} different objects; give only one")
     # Collect all different valid answers.
     valid: dict[str, Answer] = {}
     for data in objects.values():
@@ -248,7 +248,7 @@ def _parse_object(text: str, model: type[Answer]) -> Answer:
     if len(valid) == 1:
         return next(iter(valid.values()))
     if valid:
-        raise UnreadableAnswer(f"there are {len(valid)} different answers; give one")
+        raise UnreadableAnswer(f"there are {len(valid)} different answers; give only one")
     raise problem or UnreadableAnswer(f"the answer contains no JSON object; it begins {shorten(text)!r}")
 
 
@@ -260,7 +260,7 @@ def _why_empty(answer: ChatAnswer) -> str:
     if answer.finish == "content_filter":
         return "a content filter stopped the answer"
     if answer.finish == "length":
-        return "the answer was cut off at the longest that is allowed before it began; think less, then answer"
+        return "the output was cut off at the maximum length before the answer began; think less, then answer"
     return "the answer is empty; answer with the JSON object"
 
 
@@ -334,7 +334,7 @@ def _decode(text: str) -> Any:
 
 
 def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no value")
+    raise ValueError(f"{name} is not a valid value")
 
 
 def _refuse_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

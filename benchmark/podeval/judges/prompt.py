@@ -67,7 +67,7 @@ class AudioClip:
 
     def __post_init__(self) -> None:
         if self.samples.ndim != 1:
-            raise ValueError(f"a clip for a judge must be mono, shape (frames,), not {self.samples.shape}")
+            raise ValueError(f"a clip for a judge must be mono, with the shape (frames,), not {self.samples.shape}")
         if not self.samples.size:
             raise CannotScore("an empty clip cannot be judged")
         if not np.isfinite(self.samples).all():
@@ -93,14 +93,14 @@ class AudioClip:
         """
         if self.seconds > limits.seconds:
             raise BadInput(
-                f"the clip lasts {self.seconds:.0f} s, but the judge is sent at most {limits.seconds:.0f} s; "
+                f"the clip lasts {self.seconds:.0f} s, but the limit for this judge is {limits.seconds:.0f} s; "
                 "judge an excerpt, or raise audio.seconds in the judge's YAML file if the judge accepts longer clips"
             )
         data = self.encoded(limits.format)
         if len(data) > limits.bytes:
             smaller = " (audio.format: flac or mp3 makes it smaller)" if limits.format == "wav" else ""
             raise BadInput(
-                f"the clip is {len(data) / 1e6:.1f} MB as {limits.format}, but the judge is sent at most "
+                f"the clip is {len(data) / 1e6:.1f} MB as {limits.format}, but the limit for this judge is "
                 f"{limits.bytes / 1e6:.1f} MB; judge an excerpt or a lower sampling rate{smaller}"
             )
         return {
@@ -138,7 +138,7 @@ class JudgeAnswer(BaseModel):
 
 def _half_step(score: float) -> float:
     if score * 2 != round(score * 2):
-        raise ValueError(f"scores go in steps of 0.5, so {score} is none")
+        raise ValueError(f"a score must be a multiple of 0.5, not {score}")
     return score
 
 
@@ -154,7 +154,7 @@ value.
 
 def _grade(score: float) -> float:
     if score not in (0, 0.5, 1):
-        raise ValueError(f"an item is met (1), met in part (0.5) or not met (0), never {score}")
+        raise ValueError(f"the score of an item must be 1 (met), 0.5 (met in part) or 0 (not met), not {score}")
     return score
 
 

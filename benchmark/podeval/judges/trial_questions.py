@@ -87,6 +87,6 @@ def try_judge(client: JudgeClient) -> Iterator[JudgeTrial]:
         (outcome,) = client.ask([JudgeRequest(prompt, {prompt.placeholders[0]: material})])
         if isinstance(outcome, UsableAnswer):
             answer = getattr(outcome.value, "count", None)
-            yield JudgeTrial(question, answer == count, f"it counted {answer}, but there are {count}", used)
+            yield JudgeTrial(question, answer == count, f"the judge counted {answer}, but there are {count}", used)
         else:
             yield JudgeTrial(question, False, outcome.reason, used)

@@ -16,7 +16,7 @@
 
 Kinds: `mushra` (all systems of an item on a page, visible reference, hidden anchors), `questionnaire` (nine questions
 per clip, or your own `questions`), `rubric` (binary criteria and a rationale per response), `mos` (one to five on named
-scales), `preference` (pairs, -2 to 2), `text_preference` (pairs of texts) and `abx` (X is one of two: which?). For
+scales), `preference` (pairs, -2 to 2), `text_preference` (pairs of texts) and `abx` (which of two is X?). For
 kinds with one recording or one pair per page, `each: all` makes every listener rate all recordings or pairs of an item.
 The time per listener is estimated; a test that exceeds `minutes` is refused, and the message gives the number of items
 that would fit. `headphone_check` and `completion` are described in `podeval.listening.screening`.
@@ -181,10 +181,10 @@ class Design(FactSheet):
             *(fault for item in self.items for fault in self._check(item)),
             (kind in PAIRED and len(self.systems) < 2, "a comparison in pairs needs at least two systems"),
             (self.trials > 1 and kind != "abx", f"a {kind} test has one page for each item; trials are for abx tests"),
-            (self.each and kind not in SPREAD, f"each: all is for {', '.join(SPREAD)}, not for a {kind} test"),
+            (self.each and kind not in SPREAD, f"each: all is possible for {', '.join(SPREAD)}, but not for {kind}"),
             *self._check_headphones(),
             (unknown, f"there is no scale {unknown!r}; choose from {', '.join(questionnaire.SCALES)}"),
-            ((kind == "mos") != bool(self.scales), "a mos test must name its scales, and no other kind has any"),
+            ((kind == "mos") != bool(self.scales), "a mos test must name its scales, and other tests must not"),
             (
                 self.questions and kind != "questionnaire",
                 f"a {kind} test has no questions of its own; use a questionnaire",
@@ -197,10 +197,10 @@ class Design(FactSheet):
             (self._has_item(ABOUT), f"{ABOUT} is the id of the demographics page; give the item another id"),
         )
         # A listener must be able to finish within the time limit.
-        time = f"about {self.estimate(items_each):.0f} minutes for {items_each} items, but the test should take"
+        time = f"about {self.estimate(items_each):.0f} minutes for {items_each} items, but the limit is"
         fitting = self.fitting
         return self.refuse_if(
-            (fitting < items_each, f"a listener would take {time} {minutes:g}; {fitting} items would fit")
+            (fitting < items_each, f"a listener would need {time} {minutes:g}; {fitting} items would fit")
         )
 
     def _check(self, item: DesignItem) -> list[tuple[object, str]]:
@@ -217,7 +217,7 @@ class Design(FactSheet):
             ),
             (
                 self.kind == "rubric" and not 1 <= len(item.criteria) <= 20,
-                f"item {item.id} needs the criteria it is judged by, 1 to 20 (MTalk-Bench has 7 to 9)",
+                f"item {item.id} needs 1 to 20 criteria by which it is judged (MTalk-Bench has 7 to 9)",
             ),
             (
                 any((stimulus.text is not None) != texts for stimulus in item.stimuli.values()),

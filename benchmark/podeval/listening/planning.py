@@ -218,7 +218,7 @@ def draft_design(
     if kind == "mushra" and "reference" not in anchors:
         raise BadInput("a mushra test needs the reference that listeners compare with; add --reference FOLDER")
     if kind != "mushra" and anchors:
-        raise BadInput(f"a {kind} test has no {' or '.join(anchors)}; only mushra tests do")
+        raise BadInput(f"a {kind} test cannot have {' or '.join(anchors)}; only a mushra test can")
     folders = {folder.resolve().name: folder for folder in systems}
     if len(folders) < len(systems):
         raise BadInput(

@@ -158,9 +158,9 @@ class Completion(FactSheet):
     @model_validator(mode="after")
     def _leads_where_it_says(self) -> Self:
         if self.panel and (self.address or self.hosts):
-            raise ValueError(f"{self.panel} has its own address; name a panel, or an address with its hosts")
+            raise ValueError(f"{self.panel} has its own address; give either a panel, or an address and its hosts")
         if self.panel and self.code is None:
-            raise ValueError(f"{self.panel} identifies its listeners by the study's code; give it as code")
+            raise ValueError(f"{self.panel} identifies its listeners by the study's code; add this code as `code`")
         if self.address is None:
             return self
         address = self.address
@@ -168,7 +168,7 @@ class Completion(FactSheet):
             parts = urlsplit(address)
             host, port = parts.hostname, parts.port
         except ValueError:
-            raise ValueError(f"{address} is not an address") from None
+            raise ValueError(f"{address} is not a valid web address") from None
         return self.refuse_if(
             (
                 parts.netloc != host or port is not None or host not in self.hosts,

@@ -138,7 +138,7 @@ def tabulate(test: str, kind: str, rows: Iterable[Mapping[str, Any]]) -> str:
         BadInput: webMUSHRA has no table for the kind.
     """
     if kind not in _TABLES:
-        raise BadInput(f"webMUSHRA has no table for a {kind} test, only for mushra, abx and mos; use csv here")
+        raise BadInput(f"webMUSHRA has no table for a {kind} test, only for mushra, abx and mos; use csv instead")
     cells = [_list_cells(test, kind, row) for row in rows if row["counted"]]
     return make_csv_safe(pd.DataFrame(cells, columns=_TABLES[kind])).to_csv(index=False, lineterminator="\n")
 
@@ -168,13 +168,13 @@ def _read(path: Path) -> Any:
         return read_yaml(text)
     except BadInput as error:
         if len(text) > LONGEST_YAML:
-            raise BadInput(f"{path} {error}") from None
+            raise BadInput(f"{path}: {error}") from None
     # A mask is as long as a colon, so that the reported position of an error is correct.
     masked = "\n".join(_mask(line) for line in text.splitlines())
     try:
         return _unmask(read_yaml(masked))
     except BadInput as error:
-        raise BadInput(f"{path} {error}") from None
+        raise BadInput(f"{path}: {error}") from None
 
 
 def _mask(line: str) -> str:
@@ -266,7 +266,7 @@ def _questions(page: Mapping[str, Any], path: Path, notes: list[str]) -> list[di
     in_words = [question["text"] for question in questions if not question.get("labels")]
     speakers = next((question["text"] for question in questions if question["name"] == SPEAKERS), "")
     left = [text for text in required if text in in_words and text != speakers]
-    notes += [f"{text[:60]!r} is answered in words, which listeners may leave out here" for text in left]
+    notes += [f"{text[:60]!r} is answered in words; here, listeners may skip this question" for text in left]
     if any(question.get("labels", [""])[0].startswith("0") for question in questions):
         notes.append("marks given with eleven stars are 1 to 11 here, one more than the 0 to 10 that listeners see")
     if speakers:

@@ -296,7 +296,7 @@ def measure(
         if value is not None and not is_used:
             raise BadInput(f"{declared.name} does not use {name}; leave it out")
     if declared.asks and not judge:
-        raise BadInput(f"{declared.name} asks a judge: add judge='MODEL@https://host/v1'")
+        raise BadInput(f"{declared.name} needs a judge: add judge='MODEL@https://host/v1'")
     options: dict[str, Any] = {
         "metrics": [metric],
         "profile": profile,

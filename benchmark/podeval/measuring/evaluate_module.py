@@ -151,7 +151,7 @@ class _Module(evaluate.Metric):  # type: ignore[misc]
         further = {"script": scripts, "readings": readings}
         input_names = (*self.metric.inputs, *(name for name, values in further.items() if values is not None))
         if (judge or records) and not self.metric.asks:
-            raise BadInput(f"{self.metric.name} asks no judge; leave out judge and records")
+            raise BadInput(f"{self.metric.name} does not use a judge; leave out judge and records")
         bench = JudgeConfig(judge, records or None)
         # For a metric that asks no judge, such as PAM, `prompts` is an ordinary parameter.
         if self.metric.asks and (prompts := parameters.pop(PROMPTS, None)):

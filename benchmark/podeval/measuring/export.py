@@ -81,7 +81,7 @@ def check_label_ending(path: Path) -> None:
         BadInput: the name is refused; the message lists the extensions.
     """
     if path.suffix.lower() not in (".txt", ".vtt"):
-        raise BadInput(f"{path} cannot be written: labels must be .txt (Audacity) or .vtt (WebVTT)")
+        raise BadInput(f"{path} cannot be written: the name must end in .txt (Audacity) or .vtt (WebVTT)")
 
 
 def write_labels(labels: Sequence[tuple[float, float, str]], path: Path) -> Path:

@@ -183,7 +183,7 @@ def _read_file(name: str, path: Path) -> str:
         raise MissingInput(name, f"{path} is empty; it should contain a text or a script")
     content = read_text(path)
     if is_missing(content):
-        raise MissingInput(name, f"{path} contains nothing but {content.split()[0]!r}")
+        raise MissingInput(name, f"{path} contains only {content.split()[0]!r}; it should contain a text or a script")
     return content
 
 
@@ -249,7 +249,7 @@ def _convert_scalar(value: Any) -> Any:
         return None
     if hasattr(value, "tolist"):
         return value.tolist()
-    raise TypeError(f"no text: {type(value).__name__}")
+    raise TypeError(f"a value of the type {type(value).__name__} is neither text nor data")
 
 
 def read_voices(references: Any, options: Mapping[str, Any]) -> dict[str, Any]:

@@ -360,7 +360,7 @@ def prepare() -> Path | None:
             if not folder.is_dir():
                 compiled.rename(folder)
     except (OSError, subprocess.SubprocessError) as error:
-        _LOG.warning("each measurement compiles the pitch tracker again: %s", error)
+        _LOG.warning("the pitch tracker cannot be compiled in advance, so each measurement compiles it: %s", error)
     return folder if folder.is_dir() else None
 
 

@@ -1,6 +1,6 @@
 """A book compared with its recordings: every sentence with its verdict, its time and the words recognised in its place.
 
-Recordings are located in the book, in its order, by means of runs of words that occur only once in it. The sentences
+Recordings are located in the book, in its order, by runs of words that occur only once in the book. The sentences
 between the passages of two recordings are assigned to the recording that contains more of their words. Each recording
 is then aligned with its sentences, and two recognisers check every difference again, as in `content_errors`; replaced
 words (which that metric leaves to WER) are confirmed in the same way. Nothing is transcribed twice: the facts about a
@@ -190,8 +190,8 @@ def proof_book(
     if not places:
         reason = "; ".join(f"{file}: {one.reason}" for file, one in list(unscored.items())[:3])
         raise BadInput(
-            f"no recording is a reading of {name} ({reason}); provide the book that the recordings read, in their "
-            f"language"
+            f"none of the recordings is a reading of {name} ({reason}); provide the book that is read in them, in "
+            f"the same language"
         )
     # Compare each recording with its sentences.
     rows = {sentence.number: [sentence] for sentence in sentences}

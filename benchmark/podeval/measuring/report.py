@@ -184,7 +184,7 @@ def plot_results(
     timelines = {one: line for one, line in results.timelines.items() if not metric or one == metric}
     if not timelines or (wanted and wanted not in timelines[metric].values):
         choices = ", ".join(results.timelines) or "none here"
-        raise BadInput(f"{name or 'no metric'} has no values over time; metrics that have them: {choices}")
+        raise BadInput(f"{name or 'this result'} has no values over time; metrics that have such values: {choices}")
     pictures, defects = {}, results.defects
     highlights = [Highlight(one.start, one.end, ": ".join(filter(None, words.defect(one)))) for one in defects]
     for one, timeline in timelines.items():

@@ -28,7 +28,7 @@ class Aggregate:
 
     @property
     def unscored(self) -> int:
-        """The number of items without a score, whatever the cause."""
+        """The number of items without a score, from any cause."""
         return self.unscored_system + self.unscored_ours
 
     @property
@@ -48,8 +48,8 @@ def find_gap(score: Score, key: Key) -> Unscored | None:
     """Return the reason why a score lacks a value that the item should have; None if no value is missing.
 
     A key does not exist for an item if the score omits it, or if it is None and its declaration has a condition
-    `only_for`. Otherwise, the item is unscored for the key, with the reason and the cause from the note
-    `<key>_unscored`; without such a note, the cause is the system.
+    `only_for`. If a key exists but has no value, the item is unscored for the key, with the reason and the
+    cause from the note `<key>_unscored`; without such a note, the cause is the system.
     """
     stated = score.notes.get(f"{key.name}_unscored", {})
     if score.values.get(key.name, 0.0) is not None or (key.only_for and not stated):

@@ -158,7 +158,7 @@ def read_log_record(place: str, record: Mapping[str, Any]) -> dict[str, Any]:
     lacking = [name for name in sides if not isinstance(record.get(name), str) or is_missing(record[name])]
     if lacking or not key:
         lacking += ["outcome"] * (not key)
-        raise BadInput(f"{place} lacks {' and '.join(lacking)}; a vote has first, second, outcome and voter")
+        raise BadInput(f"{place} lacks {' and '.join(lacking)}; a vote needs first, second, outcome and voter")
     first, second = (clean_name(record[name]) for name in sides)
     outcome = _read_outcome(place, key, record[key], first, second)
     if first == second and outcome != SKIPPED:
@@ -166,7 +166,7 @@ def read_log_record(place: str, record: Mapping[str, Any]) -> dict[str, Any]:
     covariates = record.get("covariates")
     covariates = {} if is_missing(covariates) else covariates
     if not isinstance(covariates, Mapping) or not all(isinstance(one, int | float) for one in covariates.values()):
-        raise BadInput(f"{place}: its covariates must be an object of numbers by name, not {covariates!r}")
+        raise BadInput(f"{place}: covariates must be an object with a number for each name, not {covariates!r}")
     voters = (record.get(name) for name in (_VOTERS if key == "winner" else ("voter", "dialogue")))
     voter = next((voter for voter in voters if not is_missing(voter)), None)
     return {
@@ -194,7 +194,7 @@ def _read_outcome(place: str, key: str, word: Any, first: str, second: str) -> s
     outcome = next(filter(None, meanings if key == "winner" else reversed(meanings)), None)
     if outcome is None:
         raise BadInput(
-            f"{place}: the {key} {word!r} is neither {first} nor {second}, nor a word for an outcome; write "
+            f"{place}: the {key} {word!r} is neither {first} nor {second}, nor a known outcome; write "
             f"{', '.join(OUTCOMES)}, {SKIPPED}, model_a, model_b or the name of a side"
         )
     return outcome

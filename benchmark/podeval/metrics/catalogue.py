@@ -1,8 +1,8 @@
 """The declaration of a metric, with every fact about it except its formula, and the catalogue of all metrics by name.
 
 The `evaluate` module, the card, the command line's help, the docs table and the board's column come from a metric's
-declaration. Its function takes the inputs as positional parameters and the settings as keyword-only parameters. A
-metric has the name of its file; looking it up imports only that file.
+declaration. A metric's function takes the inputs as positional parameters and the settings as keyword-only parameters.
+A metric has the name of its file; looking it up imports only that file.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ class Metric:
     """Condition that a recording must meet for its value to be meaningful; empty if every recording of speech meets it.
     """
     caution: str = ""
-    """A sentence for the metric's card about how the value can be raised without an improvement, or be misread."""
+    """A sentence for the metric's card about how the value can be raised without an improvement, or misread."""
     needs_speakers: bool = False
     """Whether an item is unscored if neither a script nor the parameter `speakers` states the number of speakers."""
     intended_use: str = ""
@@ -141,7 +141,7 @@ class Metric:
 
     @property
     def emoji(self) -> str:
-        """The emoji of its Space: that of its dimension's group."""
+        """The emoji of the metric's Space, which is the emoji of its dimension's group."""
         return DIMENSION_GROUPS[self.dimension.partition(".")[0]]
 
     def title_of(self, key: Key) -> str:
@@ -152,7 +152,7 @@ class Metric:
 
     @property
     def misreading(self) -> str:
-        """A sentence about what must not be concluded from its values."""
+        """A sentence that says which conclusions its values do not allow."""
         return f"Do not conclude {MISREADINGS.get(self.name, UNWARNED)}"
 
     @property

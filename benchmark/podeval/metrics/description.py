@@ -183,7 +183,7 @@ _FORMS = {
     "request": "each a string, or an object `{'instruction', 'sources', 'language', 'speakers', 'minutes'}` as data "
     "or JSON",
     "dialogue": "each an object `{'id', 'dimension', 'turns': [{'user', 'answer'}]}` as data or JSON",
-    "reference_voices": f"each `{{speaker: recording}}` or one recording, a recording being {_AUDIO}",
+    "reference_voices": f"each `{{speaker: recording}}` or one recording, where a recording is {_AUDIO}",
     "generation_log": "each `{'wall_seconds', 'audio_seconds', 'hardware'}`, a list of these, or the same as JSON or "
     "JSON lines; optionally with `speech_seconds` and, for a stream, `time_to_first_audio` and `underrun`",
     "system": "each a string",

@@ -54,8 +54,8 @@ CLIPS = (
     "(clips of PodEval's listening test, about 17 s each), measured here"
 )
 STUDY = "the middle half of the undistorted clips of 20 s in docs/distortion-study.md, of people and of machines"
-PEOPLE_TURNS = "people in 411 broadcasts (VoxConverse) and 170 meetings (AMI), from their published turn times"
-READERS = "the middle half of ten readers of LibriTTS-R, whose clips podeval ships, measured here"
+PEOPLE_TURNS = "people in 411 broadcasts (VoxConverse) and 170 meetings (AMI), computed from their published turn times"
+READERS = "the middle half of the values of ten LibriTTS-R readers, whose clips podeval ships, measured by podeval"
 LFS = "LFS-Bench, Tables 2 and 3: real speech and dialogue, and the averages of open and of closed systems"
 LFS_JUDGED = f"{LFS}, by the judges of the paper"
 PODEVAL_TEXTS = "PodEval, Tables 4 to 7: transcripts of real podcasts, and scripts by GPT-4, PodAgent and MoonCast"
@@ -167,9 +167,7 @@ class Key:
 # podeval ships, with the same sentences; dialogue metrics use pairs of these voices). The figures on tricks are in
 # `docs/gaming.md`. A metric without a sentence here has `UNWARNED`.
 
-_JUDGED = (
-    "Judges have biases of their own; use `podeval report judge`, with --probe too, to find those of the judge in use."
-)
+_JUDGED = "Judges have biases of their own; use `podeval report judge`, also with --probe, to find those of your judge."
 _UNRUN = (
     "No package contains its weights, and they were not available here, so its biases have not been measured; after "
     "`podeval models install --profile reference`, `studies/bias.py run WORK --profile reference` measures them."
@@ -275,10 +273,10 @@ MISREADINGS: Mapping[str, str] = {
     "sptd": (
         "that two people speak, or that a system keeps its speakers apart better if it casts a man and a woman: in the "
         "same dialogue, speakers of different sexes score 0.16 higher than speakers of the same sex, and one voice "
-        "whose every other turn is shifted by four semitones scores 0.45 to 0.61, as much as two voices. The band of a "
-        "telephone in every other turn does the same (from 0.05 to 0.44 between two halves of a clip). Chinese is "
-        "within 0.03 of English in twelve pairs; of espeak-ng's own seven pairs one has a value, because less than "
-        "half of their words are recognised."
+        "whose every other turn is shifted by four semitones scores 0.45 to 0.61, as much as two voices. Limiting "
+        "every other turn to the telephone band has the same effect (from 0.05 to 0.44 between two halves of a "
+        "clip). Chinese is within 0.03 of English in twelve pairs; only one of espeak-ng's own seven pairs has a "
+        "value, because less than half of the words of the others are recognised."
     ),
     "speaker_attribution": (
         "that words are given to the wrong speaker if two voices are of the same sex: in the same dialogue, speakers "
@@ -319,10 +317,10 @@ MISREADINGS: Mapping[str, str] = {
     "instruction_following": f"that a requirement is met because a passage was quoted for it. {_JUDGED}",
     "script_grounding": f"that a grounded script is true or complete: only its sources are known. {_JUDGED}",
     "script_quality": f"that one more point means a better script. {_JUDGED}",
-    "prosodic_coherence": f"that people would hear half a point. {_JUDGED}",
-    "expressive_richness": f"that a lively voice is a fitting one. {_JUDGED}",
+    "prosodic_coherence": f"that people would hear a difference of half a point. {_JUDGED}",
+    "expressive_richness": f"that a lively voice suits the text. {_JUDGED}",
     "expressive_hierarchy": f"that a development was intended by the speaker. {_JUDGED}",
     "rubric": f"that people would find a criterion met because a judge does. {_JUDGED}",
-    "content_density": f"that a short answer is a helpful one. {_JUDGED}",
+    "content_density": f"that a short answer is helpful. {_JUDGED}",
 }
 """The rest of the sentence that begins with "Do not conclude", by metric."""

@@ -86,7 +86,7 @@ def _parse_marks(text: str) -> tuple[Mark, ...]:
     for location, record in list_records(text, "mark"):
         value, seconds = read_number(record.get("value")), read_number(record.get("seconds"))
         if value is None or not 0 <= value <= 100:
-            raise BadInput(f"{location}: its value must be a number from 0 to 100, not {record.get('value')!r}")
+            raise BadInput(f"{location}: the value must be a number from 0 to 100, not {record.get('value')!r}")
         marks_read.append(
             Mark(
                 rater=_word(record, "rater", location),
@@ -128,13 +128,13 @@ def _parse_answers(text: str) -> QuestionnaireAnswers:
             continue  # A question that was answered only in words.
         if question not in (*RATED, SPEAKERS):
             raise BadInput(
-                f"{location}: the question must be {', '.join((*RATED, SPEAKERS))}, not {record['question']!r}"
+                f"{location}: the question must be one of {', '.join((*RATED, SPEAKERS))}, not {record['question']!r}"
             )
         mark = _read_count(record, "mark", location)
         if "mark" not in record or (question in RATED and mark not in (None, 1, 2, 3, 4, 5)):
             raise BadInput(
-                f"{location}: the mark of {question} is 1, 2, 3, 4, 5 or null, "
-                + (f"not {record['mark']!r}" if "mark" in record else f"and it has only {', '.join(record)}")
+                f"{location}: the mark for {question} must be 1, 2, 3, 4, 5 or null, "
+                + (f"not {record['mark']!r}" if "mark" in record else f"but the record has only {', '.join(record)}")
             )
         reason = "" if is_missing(record.get("reason")) else str(record["reason"])
         rater = _word(record, "rater", location)
@@ -166,7 +166,9 @@ def write_records(source: Any, what: str) -> str:
     try:
         return json.dumps(rows if isinstance(rows, Mapping) else list(rows), ensure_ascii=False, default=_to_plain)
     except TypeError:
-        raise BadInput(f"{what} must be JSON lines, a list of objects, or a file of them, not {type(source)}") from None
+        raise BadInput(
+            f"{what} must be JSON lines, a list of objects or a file with them, not {type(source)}"
+        ) from None
 
 
 def _to_plain(value: Any) -> Any:
@@ -203,7 +205,9 @@ def list_records(source: Any, what: str) -> list[tuple[str, Mapping[str, Any]]]:
             raise BadInput(f"line {reader.line_num + 1} contains no {what} in CSV: {error}") from None
         names = [name for name in map(_clean, reader.fieldnames or ()) if name]
         if len(set(names)) < len(names):
-            raise BadInput(f"the header line contains a name twice: {', '.join(names)}; rename one of the columns")
+            raise BadInput(
+                f"the header line contains names more than once: {', '.join(names)}; give every column its own name"
+            )
         if longer := next((line for line, row in rows if any(row.get(None) or ())), ""):
             raise BadInput(
                 f"{longer} has more cells than the header line: quote cells that contain commas, and write 4.5, not 4,5"
@@ -220,7 +224,7 @@ def list_records(source: Any, what: str) -> list[tuple[str, Mapping[str, Any]]]:
         if not isinstance(record, Mapping):
             raise BadInput(f"{location} is not an object")
     if not records:
-        raise MissingInput(f"reference_{what}s", f"there is no {what} in it")
+        raise MissingInput(f"reference_{what}s", f"the source contains no {what}s")
     return records
 
 
@@ -282,7 +286,7 @@ def read_webmushra(path: Path) -> list[Mark]:
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise BadInput(f"cannot read {path}: {error}") from None
     if missing := [name for name in _WEBMUSHRA if rows and name not in rows[0]] or (not rows and ["any line"]):
-        raise BadInput(f"{path} is not a results file of webMUSHRA: it lacks {', '.join(missing)}")
+        raise BadInput(f"{path} is not a results file of webMUSHRA, because it lacks {', '.join(missing)}")
     pages: dict[str, dict[str, None]] = {}
     for row in rows:
         pages.setdefault(str(row["trial_id"]), {})[str(row["rating_stimulus"])] = None

@@ -1,4 +1,4 @@
-"""The use of a judge by a metric: the judge and its prompts are part of the protocol, but the location of its records
+"""How a metric uses a judge: the judge and its prompts are part of the protocol, but the location of its records
 is not.
 
 The function of a judged metric is a conversation (`podeval.judges.rounds`): it yields requests, receives answers and
@@ -176,7 +176,7 @@ class JudgeConfig:
         from podeval.judges.client import JudgeClient, Refresh
 
         if self.records and judge.replays:
-            raise BadInput(f"{self.judge} reads its own records; leave out {RECORDS}")
+            raise BadInput(f"the judge {self.judge} reads its own records; leave out {RECORDS}")
         folder = None if judge.replays else Path(self.records) if self.records else locate_default_records()
         anew: Refresh = "failed" if self.refresh == "failed" else self.refresh == "all"
         choices: dict[str, Any] = {"budget": self.budget, "wordings": self.wordings}

@@ -1,10 +1,10 @@
 """A judge that votes in the arena: it decides which of two systems answered better in one dialogue (MTalk-Bench,
 section 5.1).
 
-The judge is asked in both orders. A system wins if it is preferred in both. If the preference depends on the order, or
-if the judge finds both equally good (as voters in the arena may), the battle is a tie, and the preferred position is
-recorded. The judge reads or listens to dialogues. A system's own transcript of its answers is presented as its claim,
-or is replaced by the recogniser's transcript (`transcripts`).
+The judge is asked in both orders. A system wins if it is preferred in both orders. If the preference depends on the
+order, or if the judge finds both equally good (as voters in the arena may), the battle is a tie, and the preferred
+position is recorded. The judge reads or listens to dialogues. A system's own transcript of its answers is presented as
+its claim, or is replaced by the recogniser's transcript (`transcripts`).
 
 Differs from the paper, whose judge sees one random order (`variant="mtalk"`: drawn from the seed, the dialogue and the
 two systems, so it can be reproduced) and must always name a winner. The paper's code silently ignores missing answers;
@@ -253,7 +253,7 @@ def _question(
 
 def _require_comparable(one: SpokenDialogue, other: SpokenDialogue) -> None:
     if not one.system or not other.system or one.system == other.system:
-        raise BadInput(f"a battle on {one.id} needs two dialogues with a `system` each, and the two must differ")
+        raise BadInput(f"a battle on {one.id} needs two dialogues that name different systems under `system`")
     users: Sequence[list[str]] = [[turn.user for turn in dialogue.turns] for dialogue in (one, other)]
     if one.id != other.id or users[0] != users[1]:
         raise BadInput(f"{one.system} on {one.id} and {other.system} on {other.id} did not answer the same user turns")

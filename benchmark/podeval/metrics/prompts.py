@@ -62,8 +62,8 @@ def read_wordings(folder: str | Path | None) -> dict[str, str]:
     custom wordings.
 
     Raises:
-        BadInput: there is no such folder or no file in it, a file belongs to no prompt, or the placeholders in its text
-            differ from those of the prompt; the message names the file.
+        BadInput: there is no such folder or no file in it, a file is not named after a prompt, or the placeholders in
+            its text differ from those of the prompt; the message names the file.
     """
     if not folder:
         return {}
@@ -71,17 +71,19 @@ def read_wordings(folder: str | Path | None) -> dict[str, str]:
     prompts = {prompt.family: prompt for prompt in reversed(list_all_prompts())}
     if not folder.is_dir():
         raise BadInput(
-            f"{folder} is not a folder; `podeval judge prompts --out {folder}` writes ours as a starting point"
+            f"{folder} is not a folder; run `podeval judge prompts --out {folder}` to write podeval's prompts there"
         )
     paths = [path for path in sorted(folder.iterdir()) if not path.name.startswith((".", "README"))]
     if not paths:
         raise BadInput(
-            f"{folder} contains no prompts; `podeval judge prompts --out {folder}` writes ours as a starting point"
+            f"{folder} contains no prompts; run `podeval judge prompts --out {folder}` to write podeval's prompts there"
         )
     wordings = {}
     for path in paths:
         if path.suffix != SUFFIX or path.stem not in prompts:
-            raise BadInput(f"{path} belongs to no prompt; its name must be one of {', '.join(prompts)} with {SUFFIX}")
+            raise BadInput(
+                f"{path} is not named after a prompt; its name must be one of {', '.join(prompts)}, plus {SUFFIX}"
+            )
         ours, wording = prompts[path.stem], read_text(path)
         try:
             if reword(ours, wording) is not ours:
@@ -99,7 +101,7 @@ def write_wordings(folder: Path) -> list[Path]:
     """
     wordings = {folder / f"{prompt.family}{SUFFIX}": write_wording(prompt) for prompt in reversed(list_all_prompts())}
     if existing := sorted(path for path in wordings if path.exists()):
-        raise BadInput(f"{existing[0]} exists, and may contain a wording of your own; choose another folder")
+        raise BadInput(f"{existing[0]} already exists and may contain your own wording; choose another folder")
     for path, wording in wordings.items():
         write_whole(path, wording.encode())
     return sorted(wordings)

@@ -117,7 +117,7 @@ class ReviewFile(BaseModel):
         """
         if self.open:
             raise BadInput(
-                f"{self.open} entries of the review are open; set the decision of each entry to accept or reject first"
+                f"{self.open} entries of the review file are open; first set the decision of each to accept or reject"
             )
         items = [item for item in self.items if (item.id, item.turn) == (name, turn)]
         return [entry for item in items for entry in item.entries if entry.decision == "accept"] if items else None

@@ -8,10 +8,11 @@ every model that the metric needs (id, revision, SHA-256 of the weights, decodin
 for generated items, the track and the conditions under which they were generated (voices, whole or joined, file or
 microphone). Profile, device and library versions are provenance: they accompany the id and do not change it.
 
-The `generation` in the content describes how the items were actually made (`podeval.runs.measure`). It enters only the
-ids of metrics that depend on timing (`Key.timing`), whose values do not describe a system if podeval set the pauses.
-The id of every other metric contains the conditions that the task sets for all systems alike. Otherwise, systems that
-generate single turns, systems that generate whole dialogues, and supplied outputs would never share a column.
+The `generation` in the content describes how the items were actually made (`podeval.runs.measure`). `generation` enters
+only the ids of metrics that depend on timing (`Key.timing`), whose values do not describe a system if podeval set the
+pauses. The id of every other metric contains the conditions that the task sets for all systems alike. Otherwise,
+systems that generate single turns, systems that generate whole dialogues, and supplied outputs would never share a
+column.
 """
 
 from __future__ import annotations
@@ -184,9 +185,11 @@ def describe_notes(score: Score) -> list[str]:
     if misread := notes.get("entities_misread"):
         places = ["" if one["start"] is None else f"{format_clock(one['start'])} " for one in misread]
         entries = [f"{at}{one['text']} ({one['heard'] or 'nothing'})" for at, one in zip(places, misread, strict=True)]
-        lines.append(f"transcribed otherwise: {', '.join(entries)}")
+        lines.append(f"transcribed differently: {', '.join(entries)}")
     if spans := notes.get("music"):
-        lines.append(f"music {', '.join(f'{format_clock(start)}–{format_clock(end)}' for start, end in spans)}")
+        lines.append(
+            f"there is music at {', '.join(f'{format_clock(start)}–{format_clock(end)}' for start, end in spans)}"
+        )
     stem = notes if notes.get("scored") else notes.get("stem")
     if stem:
         also = "" if notes.get("scored") else ", in addition to the whole recording"
@@ -202,7 +205,9 @@ def _describe_endurance(notes: Mapping[str, Any]) -> Iterator[str]:
         yield "no value leaves its usual range before the end, so `lasts` is at least the length of the recording"
     if left_after := notes.get(LEFT_AFTER):
         minutes = sorted(left_after.items(), key=lambda pair: pair[1])
-        yield f"leaves its usual range: {', '.join(f'{name} after {minute} min' for name, minute in minutes)}"
+        yield (
+            f"values leaving their usual range: {', '.join(f'{name} after {minute} min' for name, minute in minutes)}"
+        )
     if slopes := notes.get(SLOPES):
         ends = (f"{name} {low:+.2g} to {high:+.2g}" for name, (low, high) in slopes.items())
         yield f"95 % intervals of the slopes per 10 min: {', '.join(ends)}"

@@ -178,7 +178,7 @@ class SpokenDialogue:
             raise CannotScore(f"{self.id}, turn {number}: {refusal}") from None
         words = recording.transcript(language).text.strip()
         if not words:
-            raise CannotScore(f"nothing is heard in the system's answer in turn {number}")
+            raise CannotScore(f"no words were recognised in the system's answer in turn {number}")
         return replace(turn, answer_heard=words)
 
     def until(self, turn: int) -> "SpokenDialogue":
@@ -237,9 +237,7 @@ class SpokenDialogue:
         clips = {}
         for number, turn in enumerate(self.turns, 1):
             if turn.user_audio is None:
-                raise BadInput(
-                    f"{self.id}, turn {number}: user_audio is missing, but a judge that listens must hear it"
-                )
+                raise BadInput(f"{self.id}, turn {number}: user_audio is missing, but a judge that listens needs it")
             if turn.answer_audio is None:
                 raise CannotScore(f"{self.id}, turn {number}: the system's answer has no audio")
             clips[f"{prefix}user_{number}"] = _clip(turn.user_audio)
@@ -270,7 +268,7 @@ class SpokenDialogue:
             raise BadInput(f"{name}: a spoken dialogue needs its `turns`, each with `user` and `answer`")
         written = data.get("turn_criteria") or {}
         if not isinstance(written, Mapping) or not all(str(turn).isdigit() for turn in written):
-            raise BadInput(f'{name}: turn_criteria must be an object of lists by turn number, such as {{"1": [...]}}')
+            raise BadInput(f'{name}: turn_criteria must be an object with a list for each turn, such as {{"1": [...]}}')
         return cls(
             id=name,
             dimension=dimension,
@@ -323,7 +321,7 @@ def _all_criteria(name: str, dimension: DimensionName, by_level: Any) -> tuple[C
         if not criteria:
             raise BadInput(f"{name}: no line of the criteria begins with criteria_s_1, criteria_m_1 or criteria_d_1")
     elif not isinstance(by_level, Mapping) or by_level.keys() - set(LEVELS):
-        raise BadInput(f"{name}: criteria must be an object of lists under {', '.join(LEVELS)}")
+        raise BadInput(f"{name}: criteria must be an object with lists under {', '.join(LEVELS)}")
     else:
         criteria = tuple(chain(*(make_criteria(name, level, by_level.get(level) or ()) for level in LEVELS)))
     present = {criterion.level for criterion in criteria}
@@ -351,7 +349,7 @@ def _exchange(name: str, number: int, turn: Any) -> DialogueTurn:
 def _write_exchange(number: int, turn: DialogueTurn) -> str:
     answer = turn.words
     if not answer.strip():
-        raise CannotScore(f"the system's answer in turn {number} has no words to read")
+        raise CannotScore(f"the transcript of the system's answer in turn {number} has no words")
     tags = "".join(f" [{tag}]" for tag in turn.user_tags)
     spoken = "".join(f" [{tag}]" for tag in turn.answer_tags)
     by_whom = "system" if turn.answer_heard else "system (as it wrote it)"

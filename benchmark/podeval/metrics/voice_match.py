@@ -1,6 +1,7 @@
 """Match the speakers of a recording with the reference voices that they should have.
 
-`sim`, `wsim` and `timbre_similarity` match speakers with references in this way, and differ in the values they average.
+`sim`, `wsim` and `timbre_similarity` all match speakers with references as in this module, but average different
+values.
 """
 
 from collections.abc import Mapping, Sequence
@@ -39,7 +40,7 @@ COPY = 0.8
 
 
 def holds_copy(samples: NDArray[np.float32], other: NDArray[np.float32]) -> bool:
-    """Return whether a recording contains a copy of the other's loudest piece; both are at `RATE`, shape (frames,)."""
+    """Return whether a recording contains a copy of another's loudest piece, both at the rate `RATE`, (frames,)."""
     return bool(correlate_with(samples, other) >= COPY)
 
 
@@ -47,7 +48,7 @@ def correlate_with(samples: NDArray[np.float32], other: NDArray[np.float32]) -> 
     """Return the highest correlation, over all offsets, between this recording and the loudest piece of a second
     recording.
 
-    It is 0 if either recording is silent or shorter than a piece.
+    The correlation is 0 if either recording is silent or shorter than a piece.
     """
     from scipy.signal import oaconvolve
 

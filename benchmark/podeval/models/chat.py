@@ -49,7 +49,7 @@ class ChatAnswer:
     """An answer exactly as the backend returned it.
 
     Args:
-        text: the answer's text; None if there is none.
+        text: the answer's text; None if the answer has no text.
         finish: the reason why it ended: `stop`, `length`, `content_filter`, `tool_calls`, or one of the backend's own
             reasons.
         refusal: the model's refusal, if it is separate from the text.
@@ -80,8 +80,8 @@ class ChatAnswer:
 
 
 class ChatBusy(PodevalError):
-    """This call got no answer: the backend is busy, broken or silent, or the answer was cut off; another attempt may
-    succeed.
+    """This call got no complete answer: the backend is busy, broken or silent, or the answer was cut off; another call
+    may succeed.
 
     Args:
         reason: why there was no answer, as a sentence.
@@ -96,7 +96,7 @@ class ChatBusy(PodevalError):
 
 
 class ChatRefused(PodevalError):
-    """This call will never be answered; with `for_all`, no other will be either (no key, or no such model)."""
+    """This call will never get an answer; if `for_all` is true (no key or no such model), no other call will either."""
 
     def __init__(self, reason: str, *, for_all: bool) -> None:
         super().__init__(reason)
@@ -139,7 +139,7 @@ class Form:
 _THOUGHTS = ("reasoning", "thinking", "reasoning_text", "redacted_thinking")
 """Types of content parts that are reasoning."""
 LONGEST_BODY, VALUES_MOST = 20_000_000, 2_000_000
-"""Maximum number of bytes in a response, and of values in its JSON; a stream of 100,000 pieces has about as many."""
+"""Maximum number of bytes in a response, and of values in its JSON; a stream of 100,000 pieces has about that many."""
 
 T = TypeVar("T")
 
@@ -225,7 +225,7 @@ def parse_body(body: str) -> Any:
         ChatBusy: it is not JSON, or too long for an answer.
     """
     if len(body) > LONGEST_BODY:
-        raise ChatBusy(f"the response is {len(body) / 1e6:.0f} MB, too large for an answer", crowded=False)
+        raise ChatBusy(f"the response is {len(body) / 1e6:.0f} MB, which is too large for an answer", crowded=False)
     try:
         return json.loads(body)
     except (ValueError, RecursionError):

@@ -101,7 +101,7 @@ class EndpointChat:
     ) -> ChatAnswer:
         """Return one answer; see `podeval.models.chat.ChatModel`."""
         if not self.provider.hears and has_audio(messages):
-            raise ChatRefused(f"{self.provider.title} does not accept audio; choose a judge that does", for_all=False)
+            raise ChatRefused(f"{self.provider.title} does not accept audio; choose another judge", for_all=False)
         ladder = Form.LADDER[Form.LADDER.index(self.form.name) :] if schema is not None else ("text",)
         refusal: ChatRefused | None = None
         for form in ladder:
@@ -155,7 +155,7 @@ class EndpointChat:
         most = self.provider.bytes
         if most and len(data) > most:
             raise ChatRefused(
-                f"the request is {len(data) / 1e6:.1f} MB and {self.provider.title} takes at most "
+                f"the request is {len(data) / 1e6:.1f} MB, but {self.provider.title} accepts at most "
                 f"{most / 1e6:.0f} MB; judge an excerpt, or write audio: {{format: mp3}} into the judge's YAML file",
                 for_all=False,
             )
@@ -188,7 +188,7 @@ class EndpointChat:
         if not response.is_success:
             return read_http_error(response.status_code, content, response.headers), None
         if count_values(content) > VALUES_MOST:
-            raise ChatBusy(f"the response has more than {VALUES_MOST:,} values, but an answer has few", crowded=False)
+            raise ChatBusy(f"the response has more than {VALUES_MOST:,} values, too many for an answer", crowded=False)
         text = self._hide_key(content.decode("utf-8", "replace"))
         data = join_stream(text) if text.lstrip().startswith(("data:", "event:", ":")) else parse_body(text)
         return find_error(data), data
@@ -270,7 +270,9 @@ class GgufChat:
     ) -> ChatAnswer:
         """Return one answer; see `podeval.models.chat.ChatModel`."""
         if any(not isinstance(message["content"], str) for message in messages):
-            raise ChatRefused(f"{self._path.name} does not accept audio here; choose another judge", for_all=False)
+            raise ChatRefused(
+                f"podeval does not accept audio for {self._path.name}; choose another judge", for_all=False
+            )
         form = "json_schema" if schema is not None else "text"
         question = json.dumps(make_body(messages, sampling, form, schema, cache_prompt=False))
         answer = call_within(timeout, lambda: self._ask(question), self._path.name)
@@ -287,12 +289,12 @@ class GgufChat:
         message = str(error.get("message", error))
         if error.get("type") == "exceed_context_size_error":
             return ChatRefused(
-                f"{self._path.name} is loaded for {self._context} tokens ({message}); raise context in the judge's "
-                "YAML file, as far as the model and the memory allow",
+                f"the request does not fit into the {self._context} tokens for which {self._path.name} is loaded "
+                f"({message}); increase context in the judge's YAML file as far as the model and the memory allow",
                 for_all=False,
             )
         if error.get("code", 500) < 500:
-            return ChatRefused(f"{self._path.name} refuses this: {message}", for_all=False)
+            return ChatRefused(f"{self._path.name} refuses the request: {message}", for_all=False)
         return ChatBusy(f"{self._path.name} failed: {message}", crowded=False)
 
 

@@ -77,8 +77,8 @@ class TransformersChat:
         kind = _HEARING.get(config.get("model_type", ""))
         if hears and kind is None:
             raise ModelMissing(
-                f"{name} is of the type {config.get('model_type')!r}, for which podeval has no audio model; it "
-                f"supports {', '.join(_HEARING)}. Write hears: false into the judge's YAML file to use it for text only"
+                f"podeval can send audio only to models of the types {', '.join(_HEARING)}; {name} is of the type "
+                f"{config.get('model_type')!r}. To use it for text only, write hears: false into the judge's YAML file"
             )
         self._name = name
         self._lock = threading.Lock()
@@ -223,7 +223,9 @@ def _insert_audio_tokens(text: str, counts: Sequence[int], name: str) -> str:
     """Repeat each audio token in the template to match the number of its clip's tokens."""
     pieces = text.split(_AUDIO_TOKEN)
     if len(pieces) != len(counts) + 1:
-        raise ChatRefused(f"the chat template of {name} has no placeholder for audio", for_all=True)
+        raise ChatRefused(
+            f"the chat template of {name} has no placeholder for audio; choose another judge", for_all=True
+        )
     joined = pieces[0]
     for count, piece in zip(counts, pieces[1:], strict=True):
         joined += _AUDIO_TOKEN * count + piece

@@ -60,7 +60,7 @@ def require_length(clips: Sequence[Samples], least: int) -> None:
     """
     shortest = min((len(clip) for clip in clips), default=least)
     if shortest < least:
-        needed = f"{least / RATE:.2f} s are needed"
+        needed = f"at least {least / RATE:.2f} s is needed"
         raise CannotScore(f"a voice of {shortest / RATE:.2f} s is too short to be compared; {needed}")
 
 
@@ -70,8 +70,8 @@ def cut_sounding(samples: Samples) -> list[slice]:
 
 
 def cut_at_pauses(samples: Samples) -> Iterator[slice]:
-    """Yield as few slices of at most 29 s as possible, cut in the middle of the quietest 0.4 s in a range of 2 s or
-    more.
+    """Yield as few slices of at most 29 s as possible. Each cut is in the middle of the quietest 0.4 s of a range of at
+    least 2 s.
     """
     start = 0
     while (left := len(samples) - start) > _LONGEST:

@@ -32,7 +32,7 @@ class HTDemucs(Separator):
     """A separator based on Hybrid Transformer Demucs.
 
     Args:
-        files: the folder of the model, by its repo on the Hub.
+        files: the model's folder, under the name of its repo on the Hub.
         weights: name of the weight file in the folder.
         overlap: share of a chunk that the next one overlaps.
     """
@@ -106,7 +106,7 @@ def _make_dc_real(model: Any) -> None:
     """Make the network drop the imaginary part of its spectrograms' lowest bin before the inverse transform.
 
     A real signal has no imaginary part there, and the transform on a CPU ignores it; the transform on a GPU does not,
-    so the error is 0.5 %.
+    which causes an error of 0.5 %.
     """
     inverse = model._ispec
 

@@ -112,7 +112,7 @@ class Dnsmos:
         return np.column_stack([starts, *mapped, np.concatenate(p808)])
 
     def _compute_features(self, signal: NDArray[np.floating], first: int) -> tuple[_Parts, _Parts]:
-        """Compute the part of both networks that windows share over the block of seconds that starts at `first`."""
+        """Compute, for the block of seconds that starts at `first`, the part of both networks that windows share."""
         start, stop = first * RATE - MARGIN * HOP, (first + BLOCK_SECONDS) * RATE + (MARGIN + 1) * HOP
         block = read_stretch(signal, start, stop)
         seconds, heads, tails = self._shared.run_for_all(block)
@@ -124,7 +124,7 @@ class Dnsmos:
         return self._per_window.run(power), quality[:, 0]
 
     def _compute_mel_power(self, block: Features) -> _Parts:
-        """Compute mel power over a block: (seconds, 1, frames, bands), heads and tails of windows (one frame each).
+        """Compute the mel power of a block, (seconds, 1, frames, bands), and of the first and last frames of windows.
 
         Frames are centred on multiples of the hop: a window's first frame has zeros for the half before the window, and
         its last frame has a zero for the one sample after the network's input.
@@ -200,7 +200,7 @@ def list_window_starts(samples: int, windows: WindowChoice) -> list[int]:
     """Return the seconds at which windows start.
 
     Args:
-        samples: length of a recording at 16 kHz, at least 144,160.
+        samples: number of samples in a recording at 16 kHz, at least 144,160.
         windows: "exact" for every window that the reference intends to score, "upstream" for the windows that it
             scores.
 
@@ -278,7 +278,7 @@ _SOUND, _LISTENERS = "degraded_audio", "rater_embed"
 
 
 class Plcmos(WindowScorer):
-    """The network, with its listeners."""
+    """A window scorer based on PLCMOS, which averages the estimates for several simulated listeners."""
 
     def __init__(self, files: dict[str, Path], *, listeners: int, seed: int) -> None:
         self._session = open_session(_read_for_many_listeners(files["plcmos_v2.onnx"]))

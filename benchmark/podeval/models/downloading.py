@@ -155,7 +155,7 @@ def _go_on(client: httpx.Client, url: str, part: Path, most_bytes: int, timeout:
         with end_after(2 * timeout) as deadline, follow(client, request) as answer:
             if answer.status_code == 416 and present:
                 part.unlink()
-                raise _Passing("the part downloaded earlier does not match")
+                raise _Passing("the part downloaded earlier does not match the file on the server")
             _require_success(answer, url)
             goes_on = answer.status_code == 206
             begin = present if goes_on else 0
@@ -276,11 +276,11 @@ class _EndingReads:
         return getattr(self._inner, name)
 
     def connect_tcp(self, *what: Any, timeout: float | None = None, **options: Any) -> "_EndingReads":
-        """Connect; later reads obey `end_after`."""
+        """Connect to the server; later calls on the stream obey `end_after`."""
         return _EndingReads(_call(partial(self._inner.connect_tcp, *what, **options), timeout))
 
     def start_tls(self, *what: Any, timeout: float | None = None, **options: Any) -> "_EndingReads":
-        """Start TLS; later reads obey `end_after`."""
+        """Start TLS; later calls on the stream obey `end_after`."""
         return _EndingReads(_call(partial(self._inner.start_tls, *what, **options), timeout))
 
     def read(self, max_bytes: int, timeout: float | None = None) -> Any:
@@ -360,7 +360,7 @@ def read_body(answer: httpx.Response, most_bytes: int) -> Iterator[bytes]:
         if not left:
             return
     if inflate and not inflate.eof and left <= most_bytes:
-        raise httpx.DecodingError(f"the response ends before its {coding} does")
+        raise httpx.DecodingError(f"the response ends before its {coding} data is complete")
 
 
 def read_refusal(answer: httpx.Response) -> bytes:

@@ -46,7 +46,7 @@ class HttpError:
     Attributes:
         status: the HTTP status; for an error in a response with a success status, the status that the error states, or
             0.
-        message: the endpoint's words on one line; empty if there are none.
+        message: the endpoint's words on one line; empty if it sent no words.
         fields: names that the error states separately from its words, such as the name of the refused parameter.
         retry_after: pause in seconds that the endpoint requests; None if it requests none.
     """
@@ -58,7 +58,7 @@ class HttpError:
 
     @property
     def is_theirs(self) -> bool:
-        """Whether the endpoint reports an error of its own or does not state the cause."""
+        """Whether the error is the endpoint's own, or its cause is not stated."""
         return self.status >= 500 or not self.status
 
     def describe(self, endpoint: str) -> str:
@@ -90,7 +90,7 @@ def read_http_error(status: int, body: bytes, headers: Mapping[str, str]) -> Htt
 
 
 def find_error(data: Any) -> HttpError | None:
-    """Find the error in a response or an event with a success status; None if there is none."""
+    """Find the error in a response or an event with a success status; None if there is no error."""
     for one in data if isinstance(data, list) else [data]:
         if isinstance(one, dict) and (
             any(map(one.get, _ERRORS))

@@ -41,7 +41,7 @@ class PyannoteDiarizer(Diarizer):
     """A diarizer that estimates the number of speakers.
 
     Args:
-        files: the folder of the pipeline, by its repo on the Hub.
+        files: the pipeline's folder, under the name of its repo on the Hub.
     """
 
     def __init__(self, files: dict[str, Path]) -> None:
@@ -67,7 +67,7 @@ class Pyannote3Diarizer(PyannoteDiarizer):
     """The pipeline 3.0, assembled from its two networks with its published settings.
 
     Args:
-        files: the folders of the segmentation and embedding networks, by their repos on the Hub.
+        files: the folders of the segmentation and embedding networks, under the names of their repos on the Hub.
         clustering: the linkage for the embeddings.
         threshold: the distance above which two clusters are not merged.
         min_cluster_size: the minimum number of embeddings per speaker.
@@ -107,7 +107,7 @@ class PyannoteEmbedding(SpeakerEncoder):
     """A speaker encoder with pyannote's x-vectors.
 
     Args:
-        files: the folder of the model, by its repo on the Hub.
+        files: the model's folder, under the name of its repo on the Hub.
     """
 
     def __init__(self, files: dict[str, Path]) -> None:

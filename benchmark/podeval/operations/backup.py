@@ -76,11 +76,11 @@ def make_backup(target: Path, database: str | Path, runs: Path, *, with_secret: 
 
     Raises:
         BadInput: there is no such database, or the target exists or has another extension.
-        StoreUnusable: the database is damaged or silent, or a server's tables are from another version.
+        StoreUnusable: the database is damaged or does not respond, or a server's tables are from another version.
         DiskFull: the disk is full; no backup was made.
     """
     if not target.name.endswith(_ENDINGS):
-        raise BadInput(f"{target} does not end in {' or '.join(_ENDINGS)}; give the backup such a name")
+        raise BadInput(f"{target} does not end in {' or '.join(_ENDINGS)}; choose a name with one of these endings")
     if target.exists():
         raise BadInput(f"{target} already exists; give every backup a different name")
     secret = read_secret(parse_address(database)) if with_secret else None
@@ -92,7 +92,7 @@ def make_backup(target: Path, database: str | Path, runs: Path, *, with_secret: 
             try:
                 append_line(runs / BACKUPS, {"path": str(target.resolve())})
             except BadInput as error:
-                _LOG.warning("later takedowns cannot be noted next to %s: %s", target, error)
+                _LOG.warning("later takedowns cannot be recorded next to the backup %s: %s", target, error)
         with explain_write_errors(target):
             target.parent.mkdir(parents=True, exist_ok=True)
             # Use a folder that nobody else can read, that is removed completely, and that takedowns recognise.
@@ -125,7 +125,7 @@ def _write(archive: Path, database: str | Path, runs: Path, secret: bytes | None
     with tarfile.open(archive, **compressed) as tar:
         files = {name: digest for name, path in members if (digest := _add_file(tar, name, path))}
         for path in (path for path in outside if sounds[path] not in files):
-            _LOG.warning("a recording of the arena no longer exists and so is not in the backup: %s", path)
+            _LOG.warning("a recording of the arena no longer exists, so it is not in the backup: %s", path)
             del sounds[path]
         counts = [rows.get("votes", 0), rows.get("submissions", 0), sum(name.endswith("/run.json") for name in files)]
         contents = "{} votes, {} submissions, {} runs".format(*counts)
@@ -162,7 +162,7 @@ def _add_file(tar: tarfile.TarFile, name: str, path: Path) -> str | None:
     except (FileNotFoundError, IsADirectoryError):
         return None
     except OSError as error:
-        raise BadInput(f"cannot read {path}: {error.strerror}; run as its owner") from error
+        raise BadInput(f"cannot read {path}: {error.strerror}; run the command as the owner of the file") from error
     digest = hashlib.sha256()
 
     def read(size: int) -> bytes:
@@ -193,7 +193,9 @@ def copy_database(database: str | Path, file: Path) -> tuple[dict[str, int], set
     Return the number of rows in each table, and the paths of the recordings that the arena and listening tests use.
     """
     url, copy = parse_address(database), create_engine(f"sqlite:///{file}", poolclass=NullPool)
-    with explain_copy_errors(f"{url.render_as_string()} cannot be copied", "`podeval arena status` checks a database"):
+    with explain_copy_errors(
+        f"{url.render_as_string()} cannot be copied", "check the database with `podeval arena status`"
+    ):
         if url.get_backend_name() == "sqlite":
             if not Path(str(url.database)).is_file():
                 raise BadInput(f"there is no database {url.database}; specify the database to back up")

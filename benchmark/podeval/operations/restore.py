@@ -43,7 +43,7 @@ from podeval.store.tables import ArenaItem, ArenaOutput, Erasure, ListeningTest,
 
 @dataclass(frozen=True)
 class Restored:
-    """The backup, the number of people who stay forgotten, the result of `settle`, and the folder of replaced files."""
+    """The backup, the number of people erased again, the result of `settle`, and the folder of the replaced files."""
 
     backup: BackupManifest
     forgotten: int
@@ -96,12 +96,12 @@ def restore(
                     _fill_server(copy, database)
             kept = _move_in(unpacked, file, runs)
     except DiskFull as error:
-        raise DiskFull("the disk is full; nothing was changed: free some space and restore again") from error
+        raise DiskFull("the disk is full, and nothing was changed; free some space and restore again") from error
     return Restored(manifest, len(forgotten), settled, kept)
 
 
 def _unpack(path: Path, folder: Path, existing: set[str]) -> BackupManifest:
-    """Unpack a backup without runs that exist already into an empty folder, and compare it with its manifest."""
+    """Unpack a backup into an empty folder and compare it with its manifest; refuse runs that already exist."""
     try:
         with tarfile.open(path) as tar:
             members = tar.getmembers()
@@ -109,7 +109,7 @@ def _unpack(path: Path, folder: Path, existing: set[str]) -> BackupManifest:
             if len(names) < len(members) or not all(member.isreg() and not member.issparse() for member in members):
                 raise BadInput(f"{path} contains links, devices, folders or a duplicate name; use another backup")
             if outside := [name for name in names if not backup.is_of_backup(name)]:
-                raise BadInput(f"{path} contains {outside[0]!r}, which points outside a backup; use another backup")
+                raise BadInput(f"{path} contains {outside[0]!r}, which does not belong in a backup; use another backup")
             if blocking := sorted(existing & {name.split("/")[1] for name in names if "/" in name}):
                 raise BadInput(
                     f"the folder of runs already contains {blocking[0]}; choose another folder, or use --force"
@@ -127,7 +127,7 @@ def _unpack(path: Path, folder: Path, existing: set[str]) -> BackupManifest:
         ) from None
     digests = {name: hash_file(folder / name) for name in names - {MANIFEST}}
     if wrong := sorted({name for name, _ in digests.items() ^ manifest.files.items()}):
-        raise BadInput(f"{path} has changed since the backup, in {', '.join(wrong[:3])}; use another backup")
+        raise BadInput(f"{path} has changed since it was made, in {', '.join(wrong[:3])}; use another backup")
     return manifest
 
 
@@ -162,7 +162,7 @@ def _check_schema(file: Path) -> None:
             wrong = sorted(name for _, name, *_ in _read_schema(opened) ^ _read_schema(made))
     if wrong:
         raise StoreUnusable(
-            f"the backup's database differs from that of its version (in {wrong[0]}); use another backup"
+            f"the schema of the backup's database differs from that of its version (in {wrong[0]}); use another backup"
         )
 
 
@@ -218,7 +218,7 @@ def _move_in(unpacked: Path, file: Path | None, runs: Path) -> Path | None:
         moves.insert(0, (unpacked / DATABASE, file))
         for log in filter(Path.exists, moves[0]):
             with (
-                explain_copy_errors(f"podeval is running on {log}", "stop its site and workers, then restore"),
+                explain_copy_errors(f"podeval is running on {log}", "stop its site and workers, then restore again"),
                 contextlib.closing(sqlite3.connect(log, isolation_level=None, timeout=0.2)) as opened,
             ):
                 # Write what is in a log into the file; another process that has the file open prevents this.

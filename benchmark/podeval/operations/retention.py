@@ -34,7 +34,7 @@ STORE = "PODEVAL_RUNS_STORE"
 
 @dataclass
 class Retention:
-    """The outcome: the size beforehand, each run's items that now lack recordings, and why other runs kept theirs."""
+    """The result: the size before, the items of each run that lost recordings, and why other runs kept theirs."""
 
     budget: int
     bytes: int
@@ -47,7 +47,7 @@ class Retention:
         short, budget = self.bytes - self.freed - self.budget, f"the budget of {self.budget / 2**30:.3g} GB"
         if short <= 0:
             return f"the recordings fit {budget}"
-        need = f"the rest are still needed; raise {VARIABLE}, or retire systems of the arena"
+        need = f"the other recordings are still needed; raise {VARIABLE}, or retire systems in the arena"
         return f"the recordings are {short / 2**30:.3g} GB over {budget}, but {need}"
 
 
@@ -74,7 +74,7 @@ def keep_to_budget(
             break
         name = run.path.relative_to(runs).as_posix()
         if not measured[run]:
-            done.kept[name] = "it is not finished"
+            done.kept[name] = "the run is not finished"
             continue
         try:
             with lock_folder(run.path):
@@ -88,10 +88,10 @@ def keep_to_budget(
                 if outputs and not dry_run:
                     _remove(run, outputs, name, moment)
         except BadInput:
-            done.kept[name] = "a process is writing to it"
+            done.kept[name] = "a process is writing to the run"
             continue
         if freed < sizes[run]:
-            done.kept[name] = "battles or listening tests play some of it"
+            done.kept[name] = "battles or listening tests need some of them"
         if freed:
             done.freed += freed
             done.removed[name] = sorted(output.item for output, _ in outputs)
@@ -127,7 +127,7 @@ def schedule_housekeeping(database: Database, runs: Path, log: Callable[[str], N
     def work() -> None:
         done = keep_to_budget(runs, budget, find_needed(database, runs))
         if done.bytes > budget:
-            log(f"recordings of {len(done.removed)} runs were removed, {done.freed / 2**30:.3g} GB: {done.describe()}")
+            log(f"recordings of {len(done.removed)} runs ({done.freed / 2**30:.3g} GB) were removed; {done.describe()}")
 
     return {"retention": (3600.0, work)}
 

@@ -110,7 +110,7 @@ def draw_densities(
     1.
 
     Args:
-        densities: the curves; at most as many as there are `SERIES` can be told apart.
+        densities: the curves; no more than the number of `SERIES` can be told apart.
         frame: the frame of the picture.
         axis_title: the name of the values.
         usual: a range of values shown behind the curves, such as the ideal range; open ends are infinite.

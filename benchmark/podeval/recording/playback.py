@@ -79,7 +79,7 @@ class Changed(BadInput):
     """The recording's file no longer has the expected hash."""
 
     def __init__(self, source: Path) -> None:
-        super().__init__(f"{source} is not the recording that was added")
+        super().__init__(f"{source} is no longer the recording that was added")
         self.source = source
 
 
@@ -341,7 +341,7 @@ def pad_flac(content: bytes, size: int) -> bytes:
     """
     more = size - len(content) - _BLOCK_HEADER
     if content[:4] != b"fLaC" or not 0 <= more <= _LARGEST_BLOCK:
-        raise BadInput(f"{len(content)} bytes cannot be padded to {size} as FLAC")
+        raise BadInput(f"a FLAC file of {len(content)} bytes cannot be padded to {size} bytes")
     # Find the last block of the header; the padding follows it.
     at = 4
     while not content[at] & _LAST:

@@ -114,7 +114,7 @@ def _parse_paths(text: str, name: str) -> dict[str, Any]:
     try:
         paths = json.loads(text)
     except ValueError as error:
-        raise BadInput(f"{name} is not JSON ({error}); write {{speaker: path}}") from None
+        raise BadInput(f"{name} is not JSON ({error}); write it as {{speaker: path}}") from None
     if not isinstance(paths, dict):
         raise BadInput(f"{name} must map each speaker to a recording, such as {{'HOST': 'host.wav'}}")
     return paths

@@ -140,7 +140,7 @@ def list_rows(source: Any, column: str = "") -> Any:
     if not hasattr(source, "cast_column"):
         return source
     if isinstance(source, Mapping):
-        raise BadInput(f"a dataset has several splits; give one of {', '.join(map(str, source))}: dataset[split]")
+        raise BadInput(f"the dataset has several splits; pass one of {', '.join(map(str, source))} as dataset[split]")
     from datasets import Audio
 
     names = [name for name, feature in (source.features or {}).items() if isinstance(feature, Audio)]
@@ -192,7 +192,7 @@ def convert_to_array(samples: Any) -> NDArray[Any]:
     try:
         array = np.asarray(samples)
     except ValueError:
-        raise BadAudio("audio samples must be one array; these rows have different lengths") from None
+        raise BadAudio("audio samples must form one array, but their rows have different lengths") from None
     return array.astype(np.float32) if array.dtype.name == "bfloat16" else array
 
 
@@ -208,11 +208,11 @@ def read_samples(samples: NDArray[Any], rate: float) -> tuple[Samples, int, str]
     if array.ndim == 1:
         array = array[:, np.newaxis]
     if array.ndim != 2 or array.size == 0:
-        raise BadAudio(f"audio samples must be (frames,) or (frames, channels), not {array.shape}")
+        raise BadAudio(f"audio samples must have the shape (frames,) or (frames, channels), not {array.shape}")
     if array.shape[1] > _MOST_CHANNELS:
         raise BadAudio(
-            f"{array.shape[1]} channels of {array.shape[0]} frames are more than the {_MOST_CHANNELS} that podeval "
-            f"supports; samples must be (frames, channels), so transpose an array of (channels, frames)"
+            f"the samples have {array.shape[1]} channels of {array.shape[0]} frames, but at most {_MOST_CHANNELS} "
+            f"channels are supported; if their shape is (channels, frames), transpose them to (frames, channels)"
         )
     # Check the values and the rate.
     if np.issubdtype(array.dtype, np.integer):
@@ -240,6 +240,6 @@ def _from_integers(array: NDArray[Any]) -> NDArray[np.float64]:
     if bounds.min and bounds.bits > 16 and 0 < reach <= half / 2**16:
         raise BadAudio(
             f"samples of {array.dtype} have their full scale at 2^{bounds.bits - 1}, but these reach only {reach}, "
-            "like silence; if they are 16-bit samples, convert them with .astype('int16'), or give floats within ±1"
+            "so they are almost silent; convert 16-bit samples with .astype('int16'), or give floats within ±1"
         )
     return array / half if bounds.min else array / half - 1.0

@@ -2,7 +2,7 @@
 
 If there is a script, its language and number of speakers are used. Without one, the diariser uses only the voices, and
 may mistake one voice for several. If a caller states the number of speakers, the most similar voices are merged until
-there are no more than that. A voice is never split, so a recording of one voice is never given two speakers.
+at most that number is left. A voice is never split, so a recording of one voice is never given two speakers.
 
 To find two simultaneous speakers, diarisation and segmentation are combined. The diarisation assigns every point in
 time to one speaker. The segmentation finds speakers who overlap, but its labels are valid only within 10 s. Each

@@ -142,7 +142,7 @@ def read_table(path: Path) -> pd.DataFrame:
     try:
         return pd.read_parquet(path)
     except (OSError, ValueError) as error:
-        raise BadInput(f"the table {path} cannot be read ({error}); `podeval report show` rebuilds it") from error
+        raise BadInput(f"the table {path} cannot be read ({error}); rebuild it with `podeval report show`") from error
 
 
 def group_rows(numbers: pd.DataFrame, *names: str) -> Iterator[tuple[Any, pd.DataFrame]]:

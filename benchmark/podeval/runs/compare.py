@@ -228,7 +228,7 @@ def _require_one_split(a: _Measured, b: _Measured, quarantine: Iterable[str]) ->
         if getattr(a.plan, name) != getattr(b.plan, name):
             raise BadInput(
                 f"the runs differ in their {name} ({getattr(a.plan, name)} and {getattr(b.plan, name)}); compare two "
-                "runs of one split"
+                "runs of the same split and track"
             )
     if unknown := sorted({*quarantine} - {item.id for item in (*a.items, *b.items)}):
         raise BadInput(
@@ -272,9 +272,9 @@ def _resolve(name: str, keys: Mapping[str, Key], protocols: Mapping[str, str], a
     if column is not None and column.partition(".")[0] in protocols:
         return column
     if name.partition(".")[0] in apart:
-        raise BadInput(f"{name} was not measured by the same protocol in both; run both with this version of podeval")
+        raise BadInput(f"{name} has different protocols in the two runs; run both with this version of podeval")
     comparable = ", ".join(one for one in keys if one.partition(".")[0] in protocols)
-    raise BadInput(f"{name} is not a column with a direction in both runs; choose from {comparable}")
+    raise BadInput(f"{name} is not a column that has a better direction in both runs; choose from {comparable}")
 
 
 def _compare(

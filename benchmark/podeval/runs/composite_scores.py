@@ -24,7 +24,7 @@ def declare(benchmark: Benchmark, composite: Composite) -> Metric:
     """
 
     def made_of_others() -> Result:
-        raise NotImplementedError(f"{composite.name} is made of {', '.join(composite.columns)}")
+        raise NotImplementedError(f"{composite.name} is computed from {', '.join(composite.columns)}")
 
     spreads = tuple(
         Key(

@@ -97,14 +97,14 @@ class HfJobs:
 
     def __post_init__(self) -> None:
         if not self.image:
-            raise BadInput("give the image that jobs run, with --image or PODEVAL_JOBS_IMAGE: registry/name@sha256:…")
+            raise BadInput("no image for jobs is given; add --image or PODEVAL_JOBS_IMAGE, as registry/name@sha256:…")
         if not PINNED_IMAGE.match(self.image):
             raise BadInput(f"the image {self.image} is not pinned; write it as registry/name@sha256:…")
         if not 1 <= self.minutes <= 24 * 60:
             raise BadInput("the time limit of a job must be between 1 minute and 24 hours")
         if not self.namespace:
             raise BadInput(
-                "give the user or organisation that pays for jobs, with --namespace or PODEVAL_JOBS_NAMESPACE"
+                "no account that pays for jobs is named; name one with --namespace or PODEVAL_JOBS_NAMESPACE"
             )
 
     @property
@@ -207,7 +207,7 @@ def _ask(call: Callable[[], Found]) -> Found:
     except HfHubHTTPError as error:
         if error.response is not None and error.response.status_code == 404:
             raise JobGone(f"the Hub has no record of the job ({error})") from None
-        raise BadInput(f"the Hub refuses ({error}); check that the token may run jobs") from None
+        raise BadInput(f"the Hub refuses the request ({error}); check that the token may run jobs") from None
 
 
 def parse_minutes(text: str) -> int:

@@ -107,7 +107,7 @@ def read_dialogues(run: RunFolder, items: Iterable[Item]) -> Iterator[SpokenDial
     plan = run.plan()
     if plan.track != "respond":
         raise BadInput(
-            f"{run.path} has no dialogues; a judge compares answers to a user (track respond, not {plan.track})"
+            f"{run.path} has no dialogues, because its track is {plan.track}; choose a run of the track respond"
         )
     for item in items:
         output = run.output(item.id)

@@ -306,7 +306,7 @@ def _explain_nothing(task: Task) -> Unscored | None:
     if output.audio_removed and task.track != "write":
         return Unscored(
             f"the audio was removed on {output.audio_removed} to free disk space; delete outputs/{output.item}.json to "
-            f"make it again",
+            f"generate it again",
             "ours",
         )
     content, name = {

@@ -49,7 +49,7 @@ def group() -> ProcessGroup | None:
     try:
         from accelerate import PartialState
     except ModuleNotFoundError:
-        raise ModelMissing("runs of several processes need accelerate; run `pip install accelerate`") from None
+        raise ModelMissing("a run in several processes needs accelerate; run `pip install accelerate`") from None
     _choose_device(int(os.environ.get("LOCAL_RANK") or 0))
     # Synchronise on the CPU, which works with and without GPUs and lets several processes share a GPU.
     state = PartialState(cpu=True)

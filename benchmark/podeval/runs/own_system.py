@@ -57,7 +57,7 @@ class OwnSystem:
 
     @property
     def pace(self) -> RequestPace:
-        """The pace of its requests: one after the other, unless a server accepts several at once."""
+        """The pace of requests to the system: one after the other, unless a server accepts several at once."""
         return self.maker.connection.pace if isinstance(self.maker, ServerSystem) else RequestPace(0)
 
     @property
@@ -82,7 +82,7 @@ def run_own_system(system: OwnSystem, request: RunRequest, progress: RunProgress
         system.maker.require_some([ask_of(request.track, item) for item in items], request.seed)
     except BadInput as refusal:
         command = f"podeval data items {request.benchmark.name} --split {request.split} --track {request.track}"
-        raise BadInput(f"{refusal}; `{command}` prints what the outputs must contain") from None
+        raise BadInput(f"{refusal}; run `{command}` to see what the outputs must contain") from None
 
     def make(folder: RunFolder, items: tuple[Item, ...]) -> Iterable[Item]:
         return _make_missing(system, request, folder, items, lambda done: progress("making", done, len(items)))
@@ -163,7 +163,7 @@ def _make_together(
 
 
 def _make_one(system: OwnSystem, request: RunRequest, folder: RunFolder, item: Item) -> ServerBusy | None:
-    """Make an item's output and store it, or its failure; return the reason if it is left for a later run.
+    """Generate an item's output and store it or the failure; return the reason if the item is left for a later run.
 
     Raises:
         ServerRefused: the server refuses all items.

@@ -110,7 +110,7 @@ def unpack(parcels: Sequence[FileRef], contents: Sequence[Content], parent: Path
     folders: dict[Path, Path] = {}
     for parcel, content in zip(parcels, contents, strict=True):
         if _sha256(content) != parcel.sha256:
-            raise OSError(f"{parcel.path} arrived damaged on {platform.node()}")
+            raise OSError(f"the file {parcel.path} arrived damaged on {platform.node()}")
         if parcel.path.parent not in folders:
             folders[parcel.path.parent] = parent / str(len(folders))
             folders[parcel.path.parent].mkdir()

@@ -297,7 +297,7 @@ def count_workers(nodes: Sequence[Mapping[str, float]], cpus: float, gpus: float
         needs = " and ".join(f"{amount:g} {name}" for name, amount in need.items())
         offers = "; ".join(" and ".join(f"{node.get(name, 0.0):g} {name}" for name in ("CPU", "GPU")) for node in nodes)
         raise BadInput(
-            f"one worker needs {needs}, and the Ray cluster's nodes have {offers or 'none'}; add nodes, or request "
+            f"one worker needs {needs}, but the Ray cluster's nodes have {offers or 'none'}; add nodes, or request "
             f"less with --cpus-per-worker and --gpus-per-worker"
         )
     return count
@@ -332,7 +332,7 @@ def _require_outer_answer(address: str) -> None:
     try:
         _require_answer(outer)
     except BadInput as error:
-        raise BadInput(f"Ray connects to {outer} instead of {address}, and {error}") from None
+        raise BadInput(f"Ray connects to {outer} instead of {address}, but {error}") from None
 
 
 def _refusal(address: str, error: BaseException) -> PodevalError:

@@ -41,7 +41,7 @@ class Voicing:
 
         Raises:
             BadInput: the seed is out of range.
-            ModelMissing: something must be installed on the machine where the system speaks.
+            ModelMissing: a package or model that the system needs is not installed on the machine that runs it.
         """
         for _ in self.executor.map(methodcaller("require", seed), (system,)):
             pass
@@ -156,7 +156,8 @@ def run_system(
     Raises:
         BadInput: the folder contains a run with different settings, there is no such track, profile or seed, or the
             track does not ask for speech.
-        ModelMissing: the system cannot speak on this machine; the message names the command that helps.
+        ModelMissing: the system cannot run on this machine; the message gives the command that installs what is
+            missing.
         DiskFull: nothing more can be written; finished work is kept.
     """
     data = read_items(request)
@@ -313,7 +314,7 @@ def read_items(request: RunRequest) -> Items:
     """
     split = request.benchmark.split(request.split)
     if request.track not in split.tracks:
-        raise BadInput(f"the split {split.name} is for {', '.join(split.tracks)}, not {request.track}")
+        raise BadInput(f"the split {split.name} has no track {request.track}; choose from {', '.join(split.tracks)}")
     registry.require_profile(request.profile)
     data = load_items(request.benchmark, split.name, request.data)
     kept = [item for item in data.items if not request.only or item.id in request.only]

@@ -110,7 +110,7 @@ def require() -> None:
     """
     if (why := explain_missing_isolation()) is not None:
         raise NoIsolation(
-            f"untrusted models are not run without isolation: {why}. Add --trust-models only for models that you trust"
+            f"untrusted models are not run without isolation: {why}; add --trust-models only for models that you trust"
         )
 
 

@@ -72,7 +72,9 @@ def transcode(item: str, source: Path, folder: Path, bounds: Bounds = Bounds()) 
     try:
         if (stated := _read_stated_seconds(source)) > bounds.seconds:
             return Transcoded(
-                item, seconds=stated, refused=f"{source.name} is longer than {bounds.seconds / 3600:g} hours: split it."
+                item,
+                seconds=stated,
+                refused=f"{source.name} is longer than {bounds.seconds / 3600:g} hours: split it into shorter files.",
             )
         decoded = decode(source, limits=_make_limits(bounds))
         _check(decoded, bounds)
@@ -158,7 +160,7 @@ def _run_apart(path: Path, out: Path, memory_bytes: int, limits: DecodeLimits | 
     try:
         result: dict[str, Any] = json.loads((out / REPORT).read_bytes())
     except (OSError, ValueError):
-        why = ended.stopped or "reading it needed more memory than is available, or crashed the decoder"
+        why = ended.stopped or "reading it took more memory than is available, or crashed the decoder"
         raise BadAudio(f"{str(path)!r} cannot be read, because {why}: export it again.") from None
     if refused := result.pop("refused", None):
         raise BadAudio(str(refused).replace(repr(job["source"]), repr(str(path))))
@@ -208,11 +210,11 @@ def _make_limits(bounds: Bounds) -> DecodeLimits:
 def _check(decoded: Decoded, bounds: Bounds) -> None:
     if decoded.seconds < bounds.least_seconds:
         raise BadAudio(
-            f"it is {decoded.seconds:.3f} s long, less than {bounds.least_seconds:g} s: give the whole item."
+            f"the recording is {decoded.seconds:.3f} s long, less than {bounds.least_seconds:g} s: give the whole item."
         )
     for start in range(0, decoded.frames, _FRAMES):
         if not np.isfinite(decoded.samples[start : start + _FRAMES]).all():
-            raise BadAudio("it contains NaN or infinite samples: write finite samples.")
+            raise BadAudio("the recording contains samples that are not numbers (NaN or infinity): export it again.")
 
 
 def _write(decoded: Decoded, item: str, folder: Path) -> str:

@@ -80,7 +80,7 @@ class Battles:
         columns = {"first": first, "second": second, "voter": voter, "slight": slight, **(covariates or {})}
         for name, column in columns.items():
             if column is not None and len(column) != n:
-                raise BadInput(f"there are {n} outcomes and {len(column)} entries of {name}; give one entry per battle")
+                raise BadInput(f"there are {n} outcomes, but {len(column)} entries of {name}; give one per battle")
         # Outcomes as codes; skipped battles are dropped.
         ending, kinds = pandas.factorize(np.asarray(outcome, dtype=object))
         unknown = [kind for kind in kinds if kind not in (*OUTCOMES, SKIPPED)]
@@ -259,10 +259,11 @@ def rate_quickly(systems: Iterable[str], battles: Iterable[tuple[str, str, str, 
     names, met = sorted(set(systems)), list(battles)
     if not names:
         return {}
+    winners = {outcome: evalica.Winner[name] for outcome, name in _WINNERS.items()}
     fitted = evalica.bradley_terry(
         [a for a, *_ in met] + names,
         [b for _, b, *_ in met] + [_INVISIBLE] * len(names),
-        [evalica.Winner[_WINNERS[outcome]] for *_, outcome, _ in met] + [evalica.Winner.Draw] * len(names),
+        [winners[outcome] for *_, outcome, _ in met] + [evalica.Winner.Draw] * len(names),
         weights=[float(count) for *_, count in met] + [_PRIOR] * len(names),
     )
     scale = {system: SCALE * math.log10(score) for system, score in fitted.scores.items()}

@@ -55,7 +55,7 @@ def wilson(successes: int, n: int) -> Estimate:
         BadInput: the number of successes is below 0 or above n.
     """
     if not 0 <= successes <= n:
-        raise BadInput(f"{successes} of {n} is not a share")
+        raise BadInput(f"the number of successes must be between 0 and {n}, not {successes}")
     if n == 0:
         return Estimate(None, None, None, 0)
     return Estimate(successes / n, *wilson_bounds(successes / n, n), n)
@@ -78,8 +78,8 @@ def preference(preferred: Sequence[bool], voters: Sequence[Hashable] | None = No
     """Test whether something, such as the side shown first, is preferred, based on decided battles.
 
     If voters judged several battles, the sign of each voter's excess of preferences is randomised in the test, and the
-    interval is clustered by voter; with a single voter, there is neither a test nor an interval. Otherwise, this is
-    `position_bias`.
+    interval is clustered by voter; with a single voter, there is neither a test nor an interval. Otherwise, the result
+    is that of `position_bias`.
 
     Args:
         preferred: whether the side in question won each decided battle.
@@ -128,7 +128,7 @@ def length_bias(
     """
     won, lost = np.asarray(winner_lengths, dtype=np.float64), np.asarray(loser_lengths, dtype=np.float64)
     if won.ndim != 1 or won.shape != lost.shape:
-        raise BadInput(f"length bias needs both lengths of each battle, but there are {won.size} and {lost.size}")
+        raise BadInput(f"length bias needs two lengths for each battle, but {won.size} and {lost.size} are given")
     if not (np.isfinite(won).all() and np.isfinite(lost).all()):
         raise BadInput("the lengths contain NaN or infinity; leave those battles out")
     # How often the longer answer wins.

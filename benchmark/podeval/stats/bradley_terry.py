@@ -12,8 +12,8 @@ probability of any false order is at most 5 %. Systems that no chain of battles 
 the prior relates their ratings.
 
 A system is provisional until it has the battles, opponents and voters that `NEEDED` requires. Until then it has no rank
-and no interval, it is not compared with other systems, and the mean of 1000 excludes it. Its votes are part of the fit,
-because they provide information about its opponents, as all votes do.
+and no interval, it is not compared with other systems, and the mean of 1000 excludes it. The votes on it are part of
+the fit, because they provide information about its opponents, as all votes do.
 """
 
 import math
@@ -162,7 +162,7 @@ def rate(
                 f"both sides of every battle have the same {name}, so its effect cannot be estimated; leave it out"
             )
     if not len(battles):
-        raise BadInput("there are no votes to rate; ties and both bad count, skipped battles do not")
+        raise BadInput("there are no votes to rate: skipped battles do not count as votes, but ties and both bad do")
     # Fit, and convert the strengths to Elo's scale.
     rows, fitted, lowered = _fit(battles, position, prior, strength, robust)
     size, names = len(rows.systems), [battles.systems[number] for number in rows.systems]
@@ -235,10 +235,10 @@ def votes_needed(ratings: Ratings, first: str, second: str) -> int | None:
     right.
 
     The count assumes that the number of voters stays the same and that the interval of the difference should exclude
-    zero with a power of 80 %. It is the information about the difference that is still missing, divided by the
+    zero with a power of 80 %. The count is the information about the difference that is still missing, divided by the
     information in one vote between the two, and multiplied by the variance inflation in the votes so far: the
-    voter-robust variance divided by the variance of independent votes. The interval is the one that the next pair must
-    pass in Holm's procedure: 95 % if one pair is undecided, wider if several are.
+    voter-robust variance divided by the variance of independent votes. The interval is the one required for the
+    next pair in Holm's procedure: 95 % if one pair is undecided, wider if several are.
 
     Returns:
         0 if the two are already separated; None if unknown: one of them is provisional, there is no difference, or no

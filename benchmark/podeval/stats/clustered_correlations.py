@@ -56,9 +56,9 @@ def correlate_partially(
     """Return the partial rank correlation of two variables, after removing the linear influence of the ranks of other
     variables.
 
-    The correlation is −P₁₂ / √(P₁₁ P₂₂), with P the inverse of the matrix of Spearman's correlations. It is not defined
-    if the controls determine one of the two variables, or if there are fewer values than the number of variables plus
-    two.
+    The correlation is −P₁₂ / √(P₁₁ P₂₂), with P the inverse of the matrix of Spearman's correlations. The correlation
+    is not defined if the controls determine one of the two variables, or if there are fewer values than the number of
+    variables plus two.
 
     Args:
         x: the first variable.

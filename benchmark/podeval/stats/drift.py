@@ -79,7 +79,7 @@ def drift(starts: Sequence[float], values: Sequence[float | None], window: float
 
 
 SPREADS = 5.0
-"""Number of spreads beyond which a value lies outside the usual minute-to-minute variation."""
+"""Number of spreads beyond which a value is outside the usual minute-to-minute variation."""
 
 
 def find_departure(

@@ -108,9 +108,9 @@ def long_tail_reach(distances: Array, quantile: float) -> float:
 
     A few values rarely include one from the far end of a long tail, so their sample spread and skewness are too small.
     The upper limit of a lognormal mean (Olsson 2005, Confidence Intervals for the Mean of a Log-Normal Distribution)
-    accounts for the far end, but is too wide for shorter tails. It is therefore given the weight 3 / n: one half with
-    six values, and practically zero with enough values to show their skewness. The factor 3 is the smallest with which
-    the interval contains the true mean in 93 % of cases for six lognormal values with sigma 1.
+    accounts for the far end, but is too wide for shorter tails. This limit is therefore given the weight 3 / n: one
+    half with six values, and practically zero with enough values to show their skewness. The factor 3 is the smallest
+    with which the interval contains the true mean in 93 % of cases for six lognormal values with sigma 1.
 
     Args:
         distances: distance of each value from the bound on the other side; the result is 0 if one is not positive.

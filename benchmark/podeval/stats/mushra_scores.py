@@ -69,7 +69,7 @@ def standings(
         BadInput: there are no marks, or two marks by one rater for the same stimulus on a page.
     """
     if not marks:
-        raise BadInput("there are no marks; every listener was left out or nobody finished")
+        raise BadInput("there are no marks, because every listener was excluded or nobody finished")
     # Marks by stimulus, and their raters.
     values: dict[str, dict[str, float]] = {}
     people: dict[str, str] = {}

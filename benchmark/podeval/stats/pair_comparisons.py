@@ -23,7 +23,7 @@ _DRAWN_AT_ONCE = 20_000_000
 """Maximum number of bootstrap values that are drawn together and cached."""
 
 NEAR_ZERO, _ROUNDED_PLACE = 1e-9, 1e-6
-"""Differences that may be rounding errors: relative to the mean, and between positions in an order."""
+"""Largest rounding errors: of a difference relative to the means, and of a quantile's position among the draws."""
 
 
 def tabulate_values(columns: Sequence[Mapping[str, float]], items: Sequence[str]) -> Array:

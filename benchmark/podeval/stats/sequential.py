@@ -1,4 +1,4 @@
-"""Evidence from paired differences with any distribution; it may be checked after each difference.
+"""Evidence from paired differences with any distribution, which may be checked after each difference.
 
 Two equal systems may be swapped in any pair without changing anything, so both signs of each difference, given its
 size, are equally likely. A gambler who bets on "worse" pair by pair, with stakes that depend on sizes and earlier
@@ -59,8 +59,8 @@ def evidence_of_increase(differences: ArrayLike, margin: float = 0.0) -> Array:
 def sequential_interval(differences: ArrayLike, level: float = 0.95) -> tuple[float, float] | None:
     """Return an interval for the centre of the differences that is valid at every look.
 
-    It contains every centre against which there is not enough evidence on either side; None if there are too few
-    differences for any evidence.
+    The interval contains every centre against which there is not enough evidence on either side; None if there are too
+    few differences for any evidence.
     """
     values = np.asarray(differences, np.float64)
     values = values[np.isfinite(values)]

@@ -2,9 +2,10 @@
 
 Times are in seconds. Stretches of a person's speech with pauses below `SAME_UNIT` between them form one unit. Units are
 processed in order of start time, and at any time one person holds the floor. A unit by another person
-- that ends while the holder still speaks is a backchannel if it lasts at most `BACKCHANNEL`, otherwise talking over;
-- that lasts at most `BACKCHANNEL`, after which the holder continues before anyone speaks longer, is a backchannel;
-- takes the floor otherwise. Its floor-transfer offset is its start minus the end of the holder's speech: a gap if
+is classified as follows:
+- If it ends while the holder still speaks, it is a backchannel if it lasts at most `BACKCHANNEL`, or else talking over.
+- If it lasts at most `BACKCHANNEL`, and the holder then continues before anyone speaks longer, it is a backchannel.
+- Otherwise it takes the floor. Its floor-transfer offset is its start minus the end of the holder's speech: a gap if
   positive, an overlap if negative (Heldner and Edlund 2010; Levinson and Torreira 2015).
 Only times are considered: a short answer between two turns of one person counts as a backchannel, regardless of its
 words.
@@ -153,7 +154,7 @@ def measure_overlap(units: Sequence[Spoken]) -> tuple[float, float]:
 def read_people() -> dict[str, dict[str, Any]]:
     """Read statistics on human turn-taking by kind of conversation, each with its source and licence.
 
-    `studies/turn_times.py` computes them from public turn times.
+    `studies/turn_times.py` computes these statistics from public turn times.
     """
     text = resources.files("podeval.stats").joinpath("data", "people_turn_taking.json").read_text(encoding="utf-8")
     return dict(json.loads(text))

@@ -1,4 +1,4 @@
-"""The database of judgements: SQLite by default, or PostgreSQL if its address is given, with one code path.
+"""The database of judgements: SQLite by default, or PostgreSQL if its address is given; the code is the same.
 
 Committed data is on disk: SQLite runs with a write-ahead log and `synchronous=FULL`, PostgreSQL with
 `synchronous_commit`; a connection without these settings is refused. On both, writers run one after the other, so each
@@ -100,7 +100,7 @@ class Database(AbstractContextManager["Database"]):
             self.close()
             # SQLite reports a read error if it cannot create its auxiliary files next to the database.
             if self.is_sqlite and (why := explain_unwritable(Path(str(self.url.database)).parent)):
-                raise StoreReadOnly(f"the disk of {self.name} is {why}, then start again") from error
+                raise StoreReadOnly(f"the disk of {self.name} is {why}. Then start again") from error
             raise StoreUnusable(
                 f"the database {self.name} cannot be opened ({_first_line(error)}); check that it is a database, "
                 "and that its server is running"
@@ -134,7 +134,7 @@ class Database(AbstractContextManager["Database"]):
             raise _translate(error, self.name) from error
 
     def read(self, work: Callable[[Session], Found], *, one_state: bool = True) -> Found:
-        """Return what `work` reads through a session; see `reading`."""
+        """Return the result of `work`, which reads through a session; see `reading`."""
         with self.reading(one_state=one_state) as session:
             return work(session)
 
@@ -186,7 +186,7 @@ class Database(AbstractContextManager["Database"]):
             about: see `writing`.
 
         Raises:
-            StoreUnusable: other writers blocked this one the whole time, or the database is gone.
+            StoreUnusable: other writers blocked this one the whole time, or the database is no longer available.
         """
         until = time.monotonic() + self._patience
         for attempt in range(_TRIES):
@@ -231,7 +231,7 @@ def parse_address(location: str | Path) -> URL:
     match url.drivername:
         case "sqlite":
             if not url.database or url.database == ":memory:":
-                raise BadInput("a database in memory loses its votes; specify a file")
+                raise BadInput("a database in memory would lose its votes; specify a file instead")
             return url
         case "postgres" | "postgresql" | "postgresql+psycopg":
             return url.set(drivername="postgresql+psycopg")
@@ -272,7 +272,7 @@ def _safe_sqlite(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
         if setting != value:
             connection.close()
             raise StoreUnusable(
-                f"SQLite has {pragma} {setting}, not {value}, so votes could be lost; "
+                f"SQLite uses {pragma} {setting} instead of {value}, so votes could be lost; "
                 "put the database on a local disk, or use PostgreSQL (DATABASE_URL)"
             )
     cursor.close()
@@ -309,7 +309,7 @@ def _open_postgresql(url: URL) -> Engine:
         # If the server has closed a connection, the connection is replaced before use.
         engine = create_engine(url, connect_args={"connect_timeout": 10}, pool_pre_ping=True, **_POOL)
     except ModuleNotFoundError as error:
-        raise BadInput(f"PostgreSQL needs the package {error.name}; pip install 'podeval[postgres]'") from None
+        raise BadInput(f"PostgreSQL needs the package {error.name}; run `pip install 'podeval[postgres]'`") from None
     event.listen(engine, "connect", _safe_postgresql)
     return engine
 
@@ -320,7 +320,7 @@ def _safe_postgresql(connection: DBAPIConnection, _: ConnectionPoolEntry) -> Non
         cursor.execute(f"SHOW {setting}")
         if cursor.fetchone() == ("off",):
             connection.close()
-            raise StoreUnusable(f"PostgreSQL has {setting} off, so votes could be lost; turn this setting on")
+            raise StoreUnusable(f"the PostgreSQL setting {setting} is off, so votes could be lost; turn it on")
     cursor.close()
     connection.rollback()
 
@@ -377,7 +377,7 @@ def _translate(error: DBAPIError | NoConnectionLeft, name: str) -> Exception:
         ("disk" in message and "full" in message, f"the disk of {name} is full, so nothing was recorded; free space"),
         ("readonly" in message, f"{name} was not writable when it was opened, so nothing was recorded; start again"),
         (is_damaged, f"{start} is damaged ({message}); {restore}"),
-        (is_gone, f"the tables of {start} are gone; restore a backup with `podeval restore`"),
+        (is_gone, f"the tables of {start} are missing; restore a backup with `podeval restore`"),
         (is_silent, f"{start} does not answer ({message}), so nothing was recorded; try again"),
     )
     sentence = next((sentence for applies, sentence in sentences if applies), "")

@@ -77,7 +77,7 @@ def validate_reason(reason: str) -> str:
     """
     reason = " ".join(reason.split())
     if not reason:
-        raise BadInput("give a reason; it is stored with the decision")
+        raise BadInput("give a reason, which is stored with the decision")
     if len(reason) > LONGEST_REASON:
         raise BadInput(f"the reason is {len(reason)} characters long; at most {LONGEST_REASON} are allowed")
     return reason

@@ -160,7 +160,7 @@ def renew(database: Database, reason: str, by: str) -> int:
     # Store the new check value, unless the database already has it.
     def work(session: Session) -> int:
         if operator_settings.read_secret_check(session) == check:
-            raise BadInput(f"the database {database.name} already uses this secret; set another {VARIABLE} first")
+            raise BadInput(f"the database {database.name} already uses this secret; set a different {VARIABLE} first")
         people = _count_people(session)
         operator_settings.keep_setting(session, operator_settings.CHECK_VALUE, check, by, now)
         operator_settings.note(session, "secret renewed", f"{people} people", reason, by, now)
@@ -195,7 +195,7 @@ def _make_secret(database: Database) -> bytes:
     if not database.is_sqlite:
         raise BadInput(
             f"set {VARIABLE} to a random text of {SHORTEST} characters or more, the same for all servers of this "
-            "database: python -c 'import secrets; print(secrets.token_hex(32))'"
+            "database, such as the output of python -c 'import secrets; print(secrets.token_hex(32))'"
         )
     return _make_key(_beside(database.url))
 
@@ -235,7 +235,7 @@ def _read(file: Path) -> bytes:
     try:
         key = file.read_bytes()
     except OSError as error:
-        raise BadInput(f"cannot read the secret {file}: {error.strerror}; run as its owner") from error
+        raise BadInput(f"cannot read the secret {file}: {error.strerror}; run as the owner of this file") from error
     if len(key) < 16:
         raise BadInput(f"the secret {file} is damaged; restore it from the backup")
     return key

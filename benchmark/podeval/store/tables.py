@@ -30,7 +30,7 @@ from sqlalchemy import (
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 OUTCOMES = ("a", "b", "tie", "both_bad", "skip")
-"""Outcomes of a battle: the better side, no difference, neither acceptable, or not judged."""
+"""Outcomes of a battle: one side is better, there is no difference, neither side is acceptable, or it is not judged."""
 
 PREFERENCES = ("clear", "slight")
 """Degrees of clarity of a preference."""
@@ -124,7 +124,7 @@ class ArenaSystem(_InArena, TableBase):
 
 
 class ArenaItem(_InArena, TableBase):
-    """The task for the systems: a topic, a text, a dialogue."""
+    """The task for the systems: a topic, a text or a dialogue."""
 
     __tablename__ = "items"
 

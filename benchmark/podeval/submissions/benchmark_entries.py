@@ -49,7 +49,7 @@ def list_entries(document: Submission) -> tuple[RunEntry, ...]:
     """List the runs that a submission asks for: every split of its tracks except trial splits, or its trial splits if
     there are only trial splits.
 
-    Splits for listening tests are not entered, because they are generated only on request; nor are superseded splits.
+    Superseded splits are not entered, nor are splits for listening tests, which are generated only on request.
     """
     return list_runs_of_tracks((entered.name, track) for entered in document.benchmarks for track in entered.tracks)
 

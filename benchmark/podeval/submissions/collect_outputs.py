@@ -76,11 +76,11 @@ class Intake:
         """
         content, size = _read_file(out / LOG, start, min(_LOG_MOST, start + _AT_ONCE))
         if size > _LOG_MOST:
-            raise BadInput(f"its log is larger than {_LOG_MOST // 2**20} MiB")
+            raise BadInput(f"the program's log is larger than {_LOG_MOST // 2**20} MiB")
         pieces = content.split(b"\n")
         # Split before parsing; the last piece is a line that is still being written or that the limit cut off.
         if any(len(piece) > _LINE_MOST for piece in pieces):
-            raise BadInput(f"a line of its log is longer than {_LINE_MOST // 2**20} MiB")
+            raise BadInput(f"a line of the program's log is longer than {_LINE_MOST // 2**20} MiB")
         # There should be one line for each item; if a program writes millions of lines, they are not read all at the
         # same time.
         whole = b"".join(piece + b"\n" for piece in pieces[:-1][:_LINES_MOST])
@@ -126,10 +126,10 @@ class Intake:
                 script = tuple(written.to_json())
                 details |= {"script_notes": list(written.notes)} if written.notes else {}
             except (BadInput, RecursionError) as error:
-                self.fail(item, f"its script cannot be read: {error}")
+                self.fail(item, f"the script cannot be read: {error}")
                 return
         if not audio_files and line.script is None:
-            self.fail(item, "it returned neither audio nor a script")
+            self.fail(item, "the system returned neither audio nor a script")
             return
         # Move the recordings into the run, then write the output, which marks them as complete.
         kept = {name: _adopt(clean / str(copies[name].file), self.folder.outputs) for name in audio_files}
@@ -160,7 +160,7 @@ class Intake:
         copies, failure = self._transcode_in_box(files, clean)
         missing = {name: file for name, file in files.items() if name not in copies}
         if len(files) == 1:
-            return copies | {name: Transcoded(name, refused=f"it cannot be decoded: {failure}") for name in missing}
+            return copies | {name: Transcoded(name, refused=f"audio cannot be decoded: {failure}") for name in missing}
         for name, file in missing.items():
             copies |= self._transcode({name: file}, clean)
         return copies
@@ -244,7 +244,7 @@ def require_no_fault(ended: sandbox.ExitInfo, folder: Path, kills_before: int) -
         tried = getattr(sandbox.explain_missing_isolation, "__wrapped__", sandbox.explain_missing_isolation)
         if (why := tried()) is not None:
             raise MachineFault(f"sandboxes can no longer be opened: {why}")
-        raise OursFailed(f"its sandbox could not be opened ({ended.log.splitlines()[0][:200]})")
+        raise OursFailed(f"the sandbox could not be opened ({ended.log.splitlines()[0][:200]})")
     killed = ended.stopped is None and ended.code in _KILLED and sandbox.count_memory_kills() > kills_before
     if killed or "the machine's memory" in (ended.stopped or ""):
         raise OursFailed("the machine ran out of memory during the run; end other programs, or lower --memory")
@@ -276,11 +276,11 @@ def _read_file(path: Path, start: int, most: int) -> tuple[bytes, int]:
     except FileNotFoundError:
         return b"", 0
     except OSError as error:
-        raise BadInput(f"its {path.name} cannot be read ({error.strerror})") from None
+        raise BadInput(f"the file {path.name} cannot be read ({error.strerror})") from None
     with os.fdopen(descriptor, "rb") as file:
         about = os.fstat(descriptor)
         if not stat.S_ISREG(about.st_mode):
-            raise BadInput(f"its {path.name} is not a regular file")
+            raise BadInput(f"the file {path.name} is not a regular file")
         file.seek(start)
         return file.read(max(0, most - start)), about.st_size
 
@@ -293,7 +293,7 @@ def _read_script(path: Path) -> str:
     """
     content, size = _read_file(path, 0, MOST_BYTES)
     if size > MOST_BYTES:
-        raise BadInput(f"{path.name} is {size} bytes long; a script may have at most {MOST_BYTES}")
+        raise BadInput(f"{path.name} is {size} bytes long; a script may have at most {MOST_BYTES} bytes")
     return decode_text(content, path.name)
 
 
@@ -349,7 +349,7 @@ def _require_possible_seconds(value: float) -> float | None:
 
 
 def keep_possible_turns(line: Generated, seconds: float | None) -> tuple[SpokenTurn, ...]:
-    """Return the times of turns, or none at all if any of them is impossible."""
+    """Return the times of turns; empty if any of these times is impossible."""
     longest = (seconds or 0.0) + 1.0
     return line.turns if all(0 <= turn.start <= turn.end <= longest for turn in line.turns) else ()
 

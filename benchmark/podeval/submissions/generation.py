@@ -257,7 +257,7 @@ class SandboxRunner:
                 refusal = json.loads(path.read_bytes())
         if not isinstance(refusal, dict) or "reason" not in refusal:
             # Once the program has read its job, it writes its reason for a refusal to this file.
-            last = ended.log.strip().splitlines()[-1:] or ["it gave no reason"]
+            last = ended.log.strip().splitlines()[-1:] or ["the program gave no reason"]
             raise OursFailed(f"the program that runs models could not start the model: {redact_line(last[0])[:1_000]}")
         reason = redact_line(str(refusal["reason"]))[:1_000]
         if refusal.get("cause") == "ours":

@@ -295,7 +295,7 @@ class HubRounds:
         if results.ours:
             raise OursFailed(redact(results.ours[0])[:1_000])
         if ended.failure and not ended.seconds and not results.done and not results.end:
-            raise OursFailed(f"nothing was started: {ended.failure}")
+            raise OursFailed(f"the job ended before it started anything: {ended.failure}")
         return ended
 
     def _take_in(self, results: FetchedResults, intake: Intake, *, final: bool) -> Iterator[Item]:
@@ -385,7 +385,7 @@ def _describe_end(job: JobInfo, end: Mapping[str, Any]) -> ExitInfo:
     if isinstance(code, int) and code > 0:
         return ExitInfo(code, None, log, seconds)
     why = f": {redact_line(job.status.message)}" if job.status.message else ""
-    return ExitInfo(1, f"its job on the Hub ended as {get_stage(job)}{why}", log, seconds)
+    return ExitInfo(1, f"the job on the Hub ended in the stage {get_stage(job)}{why}", log, seconds)
 
 
 def _digest(files: Mapping[str, bytes]) -> str:

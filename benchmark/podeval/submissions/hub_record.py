@@ -229,14 +229,14 @@ def _take_in(records: list[dict[str, Any]], session: Session) -> int:
         session.add(SubmissionHistory(submission=row.id, step=record["step"], **change))
     # The worker that held the submission is on another machine.
     if state in LEASED:
-        row.state, row.reason = "queued", "restored from the Hub; its worker is not known here"
+        row.state, row.reason = "queued", "restored from the Hub; the worker that had claimed it is not known here"
         row.state_at = now
         note_step(session, row.id, state, "queued", row.attempt, "mirror", row.reason, now)
     return 1
 
 
 def list_forms(document: Submission) -> tuple[str, ...]:
-    """List the result formats in which a submitter asked for results to be proposed."""
+    """List the result formats that a submitter requested for proposals."""
     source = document.source
     return tuple(form for form in FORMS if getattr(source.publish, form)) if isinstance(source, Model) else ()
 

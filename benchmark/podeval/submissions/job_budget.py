@@ -69,7 +69,7 @@ class Ledger:
                 return rounds[-1]
             gone = _committed(session)
             if gone + cost > self.budget:
-                advice = f"{gone:.2f} of {self.budget:.2f} are spent or set aside; raise the budget"
+                advice = f"{gone:.2f} of {self.budget:.2f} USD are spent or reserved; raise the budget"
                 raise BudgetSpent(f"{about}, and {advice}")
             row = HubJob(
                 submission=submission,

@@ -1,13 +1,13 @@
 """An operator's decisions about submissions: requeue, cancel, withdraw, take down.
 
 Each decision has a reason and an author, and is recorded in the trail, in the transaction that carries it out; the
-board changes immediately. A takedown also deletes the submission's audio and its words. They are deleted immediately
-from the board, superseded runs, the arena, the tables, this machine's cache and judges' records. Every worker deletes
-them from its disk and its cache, and from the place where its jobs ran, at its next check (`worker`, `hub_generation`).
-The next push deletes them from the Hub's record (`hub_record`). When a backup is restored, they are deleted according
-to the decisions in the replaced database and in the file next to the backup. Figures, history and votes stay, as does
-the decision with its reason. The content is recognised by its digests (`takedown`) and is never accepted again. Copies
-that people made cannot be reached.
+board changes immediately. A takedown also deletes the submission's content (audio and words). This content is deleted
+immediately from the board, superseded runs, the arena, the tables, this machine's cache and judges' records. At its
+next check, every worker deletes the content from its disk and its cache, and from the place where its jobs ran
+(`worker`, `hub_generation`). The next push deletes the content from the Hub's record (`hub_record`). When a backup is
+restored, the content is deleted according to the decisions in the replaced database and in the file next to the backup.
+Figures, history and votes stay, as does the decision with its reason. The content is recognised by its digests
+(`takedown`) and is never accepted again. Copies that people made cannot be deleted.
 """
 
 import logging
@@ -277,7 +277,7 @@ def _read_beside(backup: Path) -> list[TakenDown]:
             for line in read_lines(path)
         ]
     except (TypeError, KeyError, ValueError) as error:
-        raise BadInput(f"{path} is damaged ({error}); it lists what was taken down since the backup") from None
+        raise BadInput(f"{path}, which lists what was taken down since the backup, is damaged ({error})") from None
 
 
 def _locate_beside(backup: Path) -> Path:

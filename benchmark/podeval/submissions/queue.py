@@ -315,7 +315,7 @@ class Queue:
         lease, row = session.get(Lease, claim.id), get_row(session, claim.id)
         held = lease is not None and (lease.attempt, lease.worker) == (claim.attempt, claim.worker)
         if not held or row.attempt != claim.attempt or row.state not in LEASED:
-            raise LeaseLost(f"{claim.id} is now {row.state}; {claim.worker} no longer holds it (attempt {row.attempt})")
+            raise LeaseLost(f"{claim.id} is now {row.state}; {claim.worker} has lost its claim (attempt {row.attempt})")
         assert lease is not None
         return lease, row
 

@@ -109,7 +109,7 @@ def _choose_recordings(
         if name != entry.filename or "\\" in name or {"", ".", ".."} & set(parts):
             raise BadInput(write_sentence("zip-leads-out", file=label))
         if entry.header_offset < 0:
-            raise zipfile.BadZipFile(f"{label} begins before the file")
+            raise zipfile.BadZipFile(f"{label} begins before the start of the zip")
         if entry.flag_bits & _ENCRYPTED:
             raise BadInput(write_sentence("zip-encrypted", file=label))
         if entry.is_dir() or any(part.startswith(".") or part == "__MACOSX" for part in parts):
@@ -166,7 +166,7 @@ def _write_all(
                 shutil.copyfileobj(source, target, 2**20)
             recordings[name] = _measure_seconds(path)
         except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError):
-            unreadable[name] = "it is damaged in the zip, or larger than the zip states; zip it again"
+            unreadable[name] = "the recording is damaged in the zip, or larger than the zip states; zip it again"
         except BadAudio as error:
             unreadable[name] = str(error).replace(repr(str(path)), "it")[:500]
         if name in unreadable:
@@ -184,7 +184,8 @@ def _measure_seconds(path: Path) -> float:
     _, seconds = read_container_and_seconds(path)
     if not bounds.least_seconds <= seconds <= bounds.seconds:
         raise BadAudio(
-            f"it is {seconds:.1f} s long; {bounds.least_seconds:g} s to {bounds.seconds / 3600:g} h are accepted"
+            f"the recording is {seconds:.1f} s long; "
+            f"{bounds.least_seconds:g} s to {bounds.seconds / 3600:g} h are accepted"
         )
     return round(seconds, 3)
 

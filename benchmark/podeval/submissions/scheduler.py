@@ -76,7 +76,7 @@ class Dispatch:
 
     def __init__(self, queue: Queue) -> None:
         if queue.database.is_sqlite:
-            raise BadInput("procrastinate needs PostgreSQL; on SQLite, workers watch the queue (--watch)")
+            raise BadInput("procrastinate needs PostgreSQL; with SQLite, let workers watch the queue (--watch)")
         try:
             import procrastinate
         except ModuleNotFoundError:

@@ -207,7 +207,7 @@ class Uploads:
         except (OSError, ValueError):
             if "left too little" in (ended.stopped or ""):
                 raise BadInput(write_sentence("cannot-store")) from None
-            problem = ended.failure or "it was left without a report"
+            problem = ended.failure or "the unpacking program left no report"
             raise BadInput(write_sentence("zip-not-unpacked-because", problem=problem)) from None
         if refused := report.get("refused"):
             raise BadInput(parse_sentence(str(refused)) or str(refused))

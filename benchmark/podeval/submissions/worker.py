@@ -195,13 +195,13 @@ class Worker(Workplace):
         if self.hub is not None:
             try:
                 for job in self.hub.end_strays(lambda id: self.queue.get(id).state in OPEN):
-                    self.log(f"job {job} was stopped: its submission is no longer under way")
+                    self.log(f"job {job} was stopped: its submission is no longer in progress")
                 for id in self.hub.delete_taken_down():
-                    self.log(f"{id}: the files of its jobs on the Hub are deleted, because it was taken down")
+                    self.log(f"{id} was taken down, so the files of its jobs were deleted from the Hub")
             except HubUnavailable as error:
-                self.log(f"it is not known yet whether jobs must be stopped or results deleted: {error}")
+                self.log(f"it is not yet known whether jobs must be stopped or results deleted: {error}")
             except BadInput as error:
-                self.log(f"jobs' files of content that was taken down are still on the Hub: {error}")
+                self.log(f"files of jobs whose content was taken down are still on the Hub: {error}")
         if self.proposals is not None:
             self.proposals.settle_all()
 
@@ -276,7 +276,7 @@ def recognise_machine_fault(error: BaseException) -> MachineFault | None:
             return MachineFault("this machine ran out of memory; end other programs, or give it more", everything=True)
         case OSError() if error.errno in _ERRORS:
             about = f" ({error.filename})" if error.filename else ""
-            return MachineFault(f"this machine refuses: {error.strerror}{about}", everything=True)
+            return MachineFault(f"this machine refuses an operation: {error.strerror}{about}", everything=True)
         case PodevalError() if isinstance(error.__cause__, OSError) and error.__cause__.errno in _ERRORS:
             return MachineFault(str(error), everything=True)
     return None
@@ -292,10 +292,10 @@ def _sleep(seconds: float, stopped: Callable[[], bool]) -> None:
 def clear(queue: Queue, work: Path, now: datetime) -> list[str]:
     """Remove files that are no longer needed, and return the names of the folders from which files were removed.
 
-    The folder `<id>` contains the files of a model and its outputs; `spot-<id>` contains the same for a spot check. A
-    submission that can be retried keeps everything for a week. Of a taken-down submission, nothing is kept. Folders in
-    use, and folders that do not belong to any submission in the queue, are kept. After a kill, the next call finishes
-    the work.
+    The folder `<id>` contains the files of a model and its outputs; `spot-<id>` contains the same for a spot check. All
+    files of a submission that can be retried are kept for a week, and those of a taken-down submission are removed.
+    Folders in use, and folders that do not belong to any submission in the queue, are kept. After a kill, the next call
+    finishes the work.
     """
     cleared: list[str] = []
     for path in sorted(work.glob("*")):

@@ -1,7 +1,7 @@
 """Control systems, which make audio that is wrong on purpose. A metric or ranking that rewards such a system is faulty.
 
-Some misuse a good reader; others plant faults in the words or only in the signal, to show that the fault metrics find
-these faults and that other metrics do not react to them.
+Some controls misuse a good reader; others plant faults in the words or only in the signal, to show that the fault
+metrics find these faults and that other metrics do not react to them.
 """
 
 import math
@@ -90,7 +90,7 @@ class ReaderControl(SpeakingSystem):
     def available(self) -> str | None:
         """Return None if the reader is ready, otherwise the missing part."""
         missing = self._reader.available()
-        return None if missing is None else f"{self.name} speaks through {self._reader.name}: {missing}"
+        return None if missing is None else f"{self.name} needs {self._reader.name}, which is not ready: {missing}"
 
 
 class RepeatedSentence(ReaderControl):

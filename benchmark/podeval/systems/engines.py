@@ -148,11 +148,11 @@ def run_worker(engine: str, arguments: Sequence[str], job: dict[str, Any], chara
     try:
         done = subprocess.run(command, input=json.dumps(job).encode(), capture_output=True, timeout=limit, check=False)
     except subprocess.TimeoutExpired as late:
-        raise SpeechFailed(f"{engine} did not finish {characters} characters within {limit:.0f} s") from late
+        raise SpeechFailed(f"{engine} did not finish speaking {characters} characters within {limit:.0f} s") from late
     if done.returncode:
         why = done.stderr.decode(errors="replace").strip().splitlines()
         end = f"signal {-done.returncode}" if done.returncode < 0 else f"exit code {done.returncode}"
-        raise SpeechFailed(f"{engine} ended with {end}: {why[-1] if why else 'without a message'}")
+        raise SpeechFailed(f"{engine} ended with {end}: {why[-1] if why else 'no message'}")
     return done.stdout
 
 

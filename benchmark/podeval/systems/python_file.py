@@ -137,7 +137,9 @@ class PythonSystem(OwnMaker[Product]):
             raise SpeechFailed(f"{self._name} returned {_describe(result)}; return (samples, rate in Hz)")
         sound, rate = result
         if isinstance(rate, bool) or not isinstance(rate, int | np.integer) or not RATES[0] <= rate <= RATES[1]:
-            raise SpeechFailed(f"{self._name} returned the rate {rate!r}; return (samples, rate in Hz)")
+            raise SpeechFailed(
+                f"{self._name} returned the rate {rate!r}, not a whole number of Hz from {RATES[0]} to {RATES[1]}"
+            )
         if hasattr(sound, "detach"):
             sound = sound.detach().cpu().numpy()
         try:
@@ -145,11 +147,11 @@ class PythonSystem(OwnMaker[Product]):
             whole = np.issubdtype(samples.dtype, np.integer)
             if whole and samples.dtype != np.int16:
                 raise SpeechFailed(
-                    f"{self._name} returned samples of {samples.dtype}; return floats within ±1 or int16"
+                    f"{self._name} returned samples of the type {samples.dtype}; return floats within ±1 or int16"
                 )
             samples = np.asarray(samples, np.float32) / (_SCALE if whole else np.float32(1))
         except (ValueError, TypeError) as error:
-            raise SpeechFailed(f"{self._name} returned {_describe(sound)} for samples, not an array") from error
+            raise SpeechFailed(f"{self._name} returned {_describe(sound)} instead of an array of samples") from error
         if samples.ndim not in (1, 2) or not samples.size:
             raise SpeechFailed(f"{self._name} returned samples of shape {samples.shape}; return (frames, channels)")
         if samples.ndim == 2 and (samples.shape[1] > _CHANNELS or samples.shape[0] < samples.shape[1]):
@@ -193,11 +195,11 @@ def _load(path: Path, function: str) -> Callable[..., Any]:
     try:
         module = import_file(path, f"podeval_own_{path.stem}")
     except Exception as error:
-        raise BadInput(f"{path} cannot be imported ({_describe_error(error, path)}); fix it first") from error
+        raise BadInput(f"{path} cannot be imported ({_describe_error(error, path)}); correct the file") from error
     chosen = getattr(module, function, None)
     if not callable(chosen):
         functions = sorted(name for name, value in vars(module).items() if inspect.isfunction(value))
-        choice = f"it has {', '.join(functions)}" if functions else "it has no function"
+        choice = f"it defines {', '.join(functions)}" if functions else "it defines no functions"
         raise BadInput(f"{path} has no function {function!r}; {choice}")
     return chosen  # type: ignore[no-any-return]  # whatever is callable
 

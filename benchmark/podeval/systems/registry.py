@@ -99,7 +99,7 @@ class PlantedPodcast(OwnMaker[Speech]):
         """
         podcasts = {one["id"]: one for one in json.loads(locate_data(WORDS).read_bytes())["items"]}
         if (podcast := podcasts.get(ask.id)) is None:
-            raise SpeechFailed(f"there is no podcast on the topic of {ask.id}; there are {', '.join(podcasts)}")
+            raise SpeechFailed(f"there is no podcast on the topic of {ask.id}, only on {', '.join(podcasts)}")
         turns = [*podcast["turns"], podcast["turns"][podcast["said_again"]]]
         begin = time.perf_counter()
         speech = get(READER).speak(Script.parse(turns), seed=seed)

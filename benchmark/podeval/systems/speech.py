@@ -95,7 +95,7 @@ class Ask(JobPart):
             BadInput: the item has no script, or a script without words.
         """
         if self.script is None:
-            raise BadInput(f"item {self.id} has no script to speak; its benchmark's track asks for something else")
+            raise BadInput(f"item {self.id} has no script to speak; its benchmark's track asks for other outputs")
         return Script.parse(self.script)
 
 

@@ -30,7 +30,7 @@ def speak_by_espeak(job: dict[str, Any], library_file: str, data: str) -> Iterat
     library = ctypes.CDLL(library_file)
     rate = library.espeak_Initialize(_SYNCHRONOUS, 0, data.encode(), _DO_NOT_EXIT)
     if rate <= 0:
-        sys.exit(f"espeak_Initialize gave {rate}; the data folder may be damaged: {data}")
+        sys.exit(f"espeak_Initialize returned {rate}; the data folder may be damaged: {data}")
     samples_of_line = bytearray()
 
     def keep(samples: int | None, count: int, events: int | None) -> int:

@@ -116,9 +116,9 @@ class _Files(DocumentPart):
     @model_validator(mode="after")
     def _one_place(self) -> Self:
         if (self.repo is None) == (self.folder is None):
-            raise ValueError("needs either repo (with revision) or folder, and not both")
+            raise ValueError("give either repo (with revision) or folder, but not both")
         if (self.repo is None) != (self.revision is None):
-            raise ValueError("needs repo and revision together, so that what is measured cannot change later")
+            raise ValueError("give both repo and revision, so that the measured files cannot change later")
         return self
 
 
@@ -272,11 +272,11 @@ class Submission(DocumentPart):
     def _figures_are_of_its_benchmarks(self) -> Self:
         entered = [entry.name for entry in self.benchmarks]
         if len(set(entered)) < len(entered):
-            raise ValueError("benchmarks lists the same benchmark twice; put its tracks in one entry")
+            raise ValueError("the same benchmark is listed twice; put its tracks in one entry")
         if isinstance(self.source, Reported):
             for figure in self.source.results:
                 if figure.benchmark not in entered:
-                    raise ValueError(f"figures are of {figure.benchmark}, which is not listed in benchmarks")
+                    raise ValueError(f"some figures belong to {figure.benchmark}, which is not listed under benchmarks")
         return self
 
 

@@ -124,9 +124,9 @@ def parse(text: str, name: str = "the document", folder: Path | None = None) -> 
     try:
         document = _Located(name, read_yaml(text, MAX_BYTES), yaml.compose(text, PLAIN_LOADER))
     except BadInput as error:
-        raise BadInput(f"{name} {error}") from None
+        raise BadInput(f"{name}: {error}") from None
     if not isinstance(document.data, dict):
-        raise BadDocument([document.problem((), "is not a list of fields; start from the template")])
+        raise BadDocument([document.problem((), "the document is not a list of fields; start from the template")])
     _refuse_repeated_fields(document, document.node, ())
     return _validate(document, folder)
 
@@ -198,12 +198,14 @@ def _put_results_in_place(document: _Located, folder: Path | None) -> None:
     if not isinstance(name, str):
         return
     if not re.fullmatch(RESULTS_FILE, name):
-        raise BadDocument([document.problem(_RESULTS, "must be the name of a .csv file next to the document")])
+        raise BadDocument([document.problem(_RESULTS, "results must be the name of a .csv file next to the document")])
     if folder is None:
-        raise BadDocument([document.problem(_RESULTS, "names a file, but there is none; list the figures here")])
+        raise BadDocument(
+            [document.problem(_RESULTS, "results name a file, but a form has none; list the figures here")]
+        )
     file = folder / name
     if file.is_symlink() or not file.is_file():
-        raise BadDocument([document.problem(_RESULTS, f"names {name}, which is not a file next to the document")])
+        raise BadDocument([document.problem(_RESULTS, f"{name} is not a file next to the document")])
     source["results"] = list(_read_rows(document, file))
 
 
@@ -216,13 +218,13 @@ def _read_rows(document: _Located, file: Path) -> Iterator[dict[str, str]]:
         for row in reader:
             line = reader.line_num
             if None in row:
-                message = f"has more cells than the {len(columns)} columns"
+                message = f"the row has more cells than the {len(columns)} columns"
                 raise BadDocument([DocumentProblem(str(file), line, "", message)])
             document.lines.append(line)
             yield {name: cell for name, cell in row.items() if cell}
     except csv.Error as error:
         line = reader.reader.line_num
-        raise BadDocument([DocumentProblem(str(file), line, "", f"is not valid CSV: {error}")]) from None
+        raise BadDocument([DocumentProblem(str(file), line, "", f"the file is not valid CSV: {error}")]) from None
 
 
 def _read_columns(reader: "csv.DictReader[str]", file: Path) -> list[str]:
@@ -231,9 +233,9 @@ def _read_columns(reader: "csv.DictReader[str]", file: Path) -> list[str]:
     for name in columns:
         if name not in ReportedFigure.model_fields:
             hint = _suggest(name, list(ReportedFigure.model_fields))
-            raise BadDocument([DocumentProblem(str(file), 1, name, f"is not a column of a results file; {hint}")])
+            raise BadDocument([DocumentProblem(str(file), 1, name, f"this is not a column of a results file; {hint}")])
     if len(set(columns)) < len(columns):
-        raise BadDocument([DocumentProblem(str(file), 1, "", "names a column twice; keep one")])
+        raise BadDocument([DocumentProblem(str(file), 1, "", "the header contains a column twice; keep one")])
     return columns
 
 

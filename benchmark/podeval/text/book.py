@@ -250,7 +250,7 @@ def _read_spine(archive: zipfile.ZipFile) -> Iterator[Piece]:
             continue
         name = posixpath.normpath(posixpath.join(posixpath.dirname(package_name), unquote(item["href"])))
         if f'"{name}"' in locked:
-            raise BadInput("the EPUB is protected against copying (DRM); proof the text that it was made from")
+            raise BadInput("the EPUB is protected against copying (DRM); use the text that it was made from")
         is_aside = reference.get("linear") == "no" or "nav" in item.get("properties", "").split()
         yield "page", ""
         page = _PageReader("matter" if is_aside else "text")

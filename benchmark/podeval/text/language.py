@@ -234,7 +234,7 @@ def _count_words(text: str) -> float:
 
 
 def _identify_sentence(sentence: str) -> Iterator[tuple[str | None, float]]:
-    """Yield the languages of one sentence with their word counts: one language, unless it mixes scripts thoroughly."""
+    """Yield the languages of one sentence with their word counts: one, unless the sentence mixes scripts thoroughly."""
     words = _count_words(sentence)
     characters = _weigh_words(sentence) - words
     if not characters:

@@ -47,7 +47,7 @@ def refuse_longer(characters: int) -> None:
     """
     if characters > LONGEST:
         raise BadInput(
-            f"the script has {characters:,} characters; at most {LONGEST:,} are read, which is ten hours of speech: "
+            f"the script has {characters:,} characters, but at most {LONGEST:,} (ten hours of speech) are read; "
             "split it into parts"
         )
 
@@ -78,13 +78,13 @@ def refuse_endless_chinese(text: str) -> None:
 
 
 def refuse_more(count: int, most: int, counted: str) -> None:
-    """Refuse a text whose `count` of something exceeds the limit `most`; `counted` names it in the message.
+    """Refuse a text if `count` exceeds the limit `most`; `counted` says in the message what was counted.
 
     Raises:
         BadInput: the limit is exceeded.
     """
     if count > most:
         raise BadInput(
-            f"the text has {count:,} {counted}; at most {most:,} are read, over ten hours of "
-            "speech: split it into parts"
+            f"the text has {count:,} {counted}, but at most {most:,} (over ten hours of speech) are read; "
+            "split it into parts"
         )

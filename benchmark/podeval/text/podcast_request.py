@@ -58,7 +58,7 @@ class PodcastRequest:
         data = read_request_fields(source) if isinstance(source, str) else source
         text = next((data[key] for key in _TEXT_KEYS if isinstance(data.get(key), str) and data[key].strip()), None)
         if text is None:
-            raise BadInput(f"a request needs its words, under {' or '.join(_TEXT_KEYS)}")
+            raise BadInput(f"a request needs a text in the field {' or '.join(_TEXT_KEYS)}")
         return cls(
             text=clean_text(text),
             sources=_parse_texts(next((data[key] for key in _SOURCE_KEYS if data.get(key)), ())),
@@ -171,7 +171,7 @@ def read_request_fields(text: str) -> Mapping[str, Any]:
     try:
         data = parse_json(text.encode(), _MOST_VALUES)
     except ValueError as error:
-        raise BadInput(f"the request looks like JSON but cannot be read as such: {error}") from None
+        raise BadInput(f"the request looks like JSON, but is not valid JSON: {error}") from None
     return data if isinstance(data, Mapping) else {"instruction": text}
 
 
@@ -212,9 +212,9 @@ def _parse_minutes(value: Any) -> Minutes | None:
     try:
         least, most = (float(end) for end in span)
     except (TypeError, ValueError):
-        raise BadInput(f"the minutes of a request must be a number, or the least and the most, not {value!r}") from None
+        raise BadInput(f"the minutes of a request must be a number or two numbers, not {value!r}") from None
     if not 0 <= least <= most or most == 0:
-        raise BadInput(f"the minutes of a request must be positive, the least first, not {value!r}")
+        raise BadInput(f"the minutes of a request must be positive, with the smaller number first, not {value!r}")
     return Minutes(least, most)
 
 
@@ -224,5 +224,5 @@ def _parse_requirements(entries: Any) -> Iterator[tuple[str, Kind]]:
         text = entry.get("requirement") if isinstance(entry, Mapping) else None
         kind = entry.get("kind", "explicit") if isinstance(entry, Mapping) else None
         if not isinstance(text, str) or not text.strip() or kind not in ("explicit", "implied"):
-            raise BadInput(f"item {number} of the checklist needs a requirement, and a kind: explicit or implied")
+            raise BadInput(f"item {number} of the checklist needs a requirement and a kind (explicit or implied)")
         yield text, "implied" if kind == "implied" else "explicit"

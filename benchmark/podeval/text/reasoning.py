@@ -58,5 +58,5 @@ def _strip_whole_thoughts(text: str) -> str:
 
 
 def _last_end(matches: Iterable[re.Match[str]]) -> int:
-    """Return the position of the end of the last match; 0 if there is none."""
+    """Return the position of the end of the last match; 0 if there is no match."""
     return max((match.end() for match in matches), default=0)

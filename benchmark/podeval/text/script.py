@@ -192,7 +192,7 @@ def _name_fields(entry: Mapping[Any, Any]) -> dict[str, Any]:
 
 
 def _find_entries(data: Any) -> "str | list[Any] | None":
-    """Find the turns in data, or their text if they have no speakers; None if there are none."""
+    """Find the turns in data, or their text if they have no speakers; None if the data contains no turns."""
     if isinstance(data, list | tuple):
         data = _open_sections(data)
         if any(
@@ -318,7 +318,7 @@ def _read(text: str) -> Any:
             return clean_text(text)
         # Broken JSON is never read as words, because the brackets and keys of a truncated script would count as
         # vocabulary.
-        raise BadInput(f"the script looks like JSON but cannot be read as such: {broken or error}") from None
+        raise BadInput(f"the script looks like JSON, but is not valid JSON: {broken or error}") from None
 
 
 def _parse_turn(entry: Any, number: int) -> Turn:

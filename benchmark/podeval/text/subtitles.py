@@ -68,7 +68,7 @@ def read_cues(text: str) -> list[str] | None:
         BadInput: the text has markup in an unsupported format.
     """
     if other := next((what for pattern, what in _OTHER_FORMS.items() if pattern.match(text)), None):
-        raise BadInput(f"the text is {other}, and give that")
+        raise BadInput(f"the text is {other}, and use the result instead")
     if not _TIMES.search(text):
         return None
     words = list(_find_words(text.split("\n")))

@@ -70,7 +70,7 @@ def refuse_file_name(text: str) -> str:
     """
     word = text.strip()
     if len(word.split()) == 1 and (word.lower().endswith(_SUFFIXES) or os.path.isfile(word)):
-        raise BadInput(f"{word[:200]!r} is the name of a file, not a text: open it first, or give a pathlib.Path")
+        raise BadInput(f"{word[:200]!r} is the name of a file, not a text; open the file first, or give a pathlib.Path")
     return text
 
 

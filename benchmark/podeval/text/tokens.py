@@ -1,4 +1,4 @@
-"""English and Chinese tokens, and stop words, which carry no information.
+"""English and Chinese tokens, and stop words, which are not informative.
 
 Both languages are tokenised as in the papers: in lower case, with punctuation. Nothing is downloaded.
 

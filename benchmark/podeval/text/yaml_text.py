@@ -49,10 +49,10 @@ def read_yaml(text: str, longest: int = LONGEST_YAML) -> Any:
 
     Raises:
         BadInput: the text is not YAML, or is longer, more deeply nested or, through its aliases, larger than allowed;
-            the message continues a sentence that begins with the document's name, as in `is not YAML: …`.
+            the message does not name the document.
     """
     if len(text) > longest:
-        raise BadInput(f"has {len(text):,} characters; at most {longest:,} of YAML are read: split it into parts")
+        raise BadInput(f"the YAML has {len(text):,} characters, but at most {longest:,} are read; split it into parts")
     return _load(text, bounded=True)
 
 
@@ -63,9 +63,9 @@ def _load(text: str, *, bounded: bool) -> Any:
             _refuse_endless(text)
         return yaml.load(text, _Loader)
     except RecursionError:
-        raise BadInput("is nested too deeply") from None
+        raise BadInput("the YAML is nested too deeply") from None
     except (yaml.YAMLError, *_ERRORS) as error:
-        raise BadInput(f"is not YAML{_describe_error(error, text)}") from None
+        raise BadInput(f"this is not YAML{_describe_error(error, text)}") from None
 
 
 def read_yaml_file(path: Path, *, trusted: bool = False) -> Any:
@@ -88,7 +88,7 @@ def read_yaml_file(path: Path, *, trusted: bool = False) -> Any:
     try:
         return _load(text, bounded=False) if trusted else read_yaml(text)
     except BadInput as error:
-        raise BadInput(f"{path} {error}") from None
+        raise BadInput(f"{path}: {error}") from None
 
 
 def find_place(text: str, location: Sequence[str | int]) -> str:
@@ -172,7 +172,7 @@ def _refuse_endless(text: str) -> None:
             counts.append(1)
             anchors.append(event.anchor)
             if len(counts) > DEEPEST + 1:
-                raise BadInput(f"is nested more than {DEEPEST} deep: {_describe_mark(event.start_mark)}")
+                raise BadInput(f"the YAML is nested more than {DEEPEST} deep: {_describe_mark(event.start_mark)}")
         elif isinstance(event, yaml.CollectionEndEvent):
             count, anchor = counts.pop(), anchors.pop()
             counts[-1] += count
@@ -182,24 +182,24 @@ def _refuse_endless(text: str) -> None:
             name = str(event.anchor)
             if name in anchors:
                 location = _describe_mark(event.start_mark)
-                raise BadInput(f"has a list or block, {name[:40]}, that contains itself: {location}")
+                raise BadInput(f"the list or block {name[:40]} contains itself: {location}")
             counts[-1] += values.get(name, 1)
             # This is checked while a node is open and not only at its end, because nested sums would grow without
             # bound.
             if counts[-1] > MOST_VALUES:
                 location = _describe_mark(event.start_mark)
                 raise BadInput(
-                    f"has aliases that repeat more than {MOST_VALUES:,} values: {location}; use fewer of them"
+                    f"the YAML's aliases repeat more than {MOST_VALUES:,} values: {location}; use fewer aliases"
                 )
         elif isinstance(event, yaml.ScalarEvent):
             # `1:30:00` is a base-60 number in YAML 1.1; computing it takes quadratic time.
             if len(event.value) > LONGEST_NUMBER and _NUMBER.fullmatch(event.value):
                 location = _describe_mark(event.start_mark)
                 raise BadInput(
-                    f"has a number of {len(event.value):,} characters: {location}; at most {LONGEST_NUMBER:,} are read"
+                    f"a number has {len(event.value):,} characters, but at most {LONGEST_NUMBER:,} are read: {location}"
                 )
             counts[-1] += 1
             if event.anchor:
                 values[event.anchor] = 1
     if counts[0] > MOST_VALUES:
-        raise BadInput(f"has more than {MOST_VALUES:,} values; split it into parts")
+        raise BadInput(f"the YAML has more than {MOST_VALUES:,} values; split it into parts")

@@ -3,10 +3,10 @@
 A metric's value for an output (system, item) is compared with the mean human score of that output. Metrics for which
 lower is better are inverted, and those that are best in a range are converted to the distance from it, so a positive
 correlation means agreement; keys without a direction are omitted. Both systems and items are samples, because a metric
-is meant for systems that have not been measured yet. The variance is that over systems plus that over items minus that
-over individual outputs (Cameron, Gelbach and Miller, 2011), each computed by the jackknife on Fisher's z; the degrees
-of freedom of Student's t are those of the smaller of the two samples. With only the six systems of a paper, the
-interval is wide, as it should be.
+is meant for systems that have not been measured yet. The variance is the variance over systems plus the variance over
+items minus the variance over individual outputs (Cameron, Gelbach and Miller, 2011), each computed by the jackknife on
+Fisher's z; the degrees of freedom of Student's t are those of the smaller of the two samples. With only the six systems
+of a paper, the interval is wide, as it should be.
 
 In addition, the module computes the agreement over the means of the few systems, also with each system left out in
 turn, and the agreement that the best of an equal number of keys reaches by chance.

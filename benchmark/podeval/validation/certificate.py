@@ -154,7 +154,9 @@ def explain(certificate: Certificate, unit: float = 1.0) -> list[str]:
         lines.append(f"The recogniser's floor, measured on recordings of people, is {figure(certificate.floor)}.")
     if certificate.compared:
         changed = {(flip["better"], flip["worse"]) for flip in certificate.flips}
-        lines.append(f"Of {certificate.compared} pairs of systems, {len(changed)} change their order with the choice.")
+        lines.append(
+            f"Of {certificate.compared} pairs of systems, {len(changed)} change their order depending on the choice."
+        )
         lines += map("  {better} beats {worse} here, but not with: {choice}".format_map, certificate.flips)
     lines += [f"Not known: {what}." for what in certificate.missing]
     if certificate.printed is not None:
@@ -162,7 +164,7 @@ def explain(certificate: Certificate, unit: float = 1.0) -> list[str]:
         also = {True: ", and inside the interval over items", False: ", and outside the interval over items", None: ""}
         lines.append(
             f"The paper's {certificate.printed * unit:g} is {where} the range that seed, recogniser, normaliser and "
-            f"averaging give this figure ({figure(low)} to {figure(high)}){also[certificate.is_in_interval]}."
+            f"averaging allow for this figure ({figure(low)} to {figure(high)}){also[certificate.is_in_interval]}."
         )
     return lines
 

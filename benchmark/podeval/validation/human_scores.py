@@ -49,7 +49,7 @@ def read_marks(path: Path, key: str | None = None, columns: Sequence[str] = ("it
     """
     rows = list_records(path, "score")
     if not set(columns) <= set(rows[0][1]):
-        raise BadInput(f"{path} needs a header with {', '.join(columns)}, and a line for each score")
+        raise BadInput(f"{path} needs a header line with {', '.join(columns)}, and a line for each score")
     marks: dict[object, Mark] = {}
     for line, row in rows:
         if key is not None and row.get("measure") not in (None, "", key):
@@ -60,7 +60,7 @@ def read_marks(path: Path, key: str | None = None, columns: Sequence[str] = ("it
         mark = Mark(rater, item, row.get("system") or "", score, row.get("measure") or "")
         where = (rater, item, mark.stimulus, mark.scale) if rater else line
         if where in marks:
-            raise BadInput(f"{path}, {line}: {item!r} has a second score by {rater}")
+            raise BadInput(f"{path}, {line}: {item!r} has a second score by {rater}; keep only one")
         marks[where] = mark
     if not marks:
         raise BadInput(f"{path} has no scores of the measure {key!r}")
@@ -79,19 +79,19 @@ def read_scores(path: Path, key: str | None) -> dict[str, float]:
     scores: dict[str, float] = {}
     for line, data in list_records(path, "value"):
         if "file" not in data:
-            raise BadInput(f"{path}, {line} is not what `podeval measure --json` prints")
+            raise BadInput(f"{path}, {line} does not have the format of `podeval measure --json`")
         if "unscored" in data:
             continue
         if key is None:
             keys = [k for k, value in data.items() if isinstance(value, int | float) and not isinstance(value, bool)]
             if len(keys) != 1:
-                raise BadInput(f"{path} contains {', '.join(keys) or 'no values'}; choose one with --key")
+                raise BadInput(f"{path} contains {', '.join(keys) or 'no values'}; choose one value with --key")
             (key,) = keys
         name = Path(str(data["file"])).stem
         if not isinstance(data.get(key), int | float):
             raise BadInput(f"{path}, {line} has no value {key!r}")
         if name in scores:
-            raise BadInput(f"{path} scores {name!r} twice; items are identified by the names of their files")
+            raise BadInput(f"{path} contains two scores of {name!r}; items are identified by the names of their files")
         scores[name] = float(data[key])
     return scores
 
@@ -116,8 +116,8 @@ def compute_agreement(scores: Mapping[str, float], marks: Sequence[Mark]) -> Agr
     items = sorted(scores.keys() & by_item.keys())
     if len(items) < 3:
         raise BadInput(
-            f"the judge's scores and people's have {len(items)} items in common, but at least 3 are needed; "
-            f"the judge's are named like {_list_some(scores)}, people's like {_list_some(by_item)}"
+            f"the judge and people both scored {len(items)} items, but at least 3 are needed; the judge's items have "
+            f"names such as {_list_some(scores)}, people's items such as {_list_some(by_item)}"
         )
     judged = [scores[item] for item in items]
     figures = compare_with_people(judged, [fmean(by_item[item]) for item in items])

@@ -1,7 +1,7 @@
 """A benchmark of metrics: compare any set of metrics with people's judgement of the same outputs.
 
 For each key of a metric and each human scale, SRCC, PLCC and KRCC are computed over individual outputs and over the
-means of the systems, with signs such that a positive value means agreement. Intervals are over systems, because a
+means of the systems, with signs set so that a positive value means agreement. Intervals are over systems, because a
 metric is meant for systems that have not been rated. For correlations over outputs, the interval comes from a bootstrap
 of systems (`stats.clustered_correlations`); for correlations over means, it comes from Fisher's z, because each system
 is then one point, and a bootstrap of six points often draws only two or three of them.

@@ -139,8 +139,9 @@ class _Evaluator:
 def draw_figures(
     votes: Mapping[str, Sequence[Mapping[str, Any]]], rubrics: Sequence[RubricMarks]
 ) -> list[AnalysisLine]:
-    """Return the content of figures 4 to 12, with a line for each system, pair of evaluators or share of criteria. It
-    is computed from the records of each log of battles, by the log's name, and from the marks of judges and people.
+    """Return the content of figures 4 to 12, with a line for each system, pair of evaluators or share of criteria. The
+    content is computed from the records of each log of battles, by the log's name, and from the marks of judges and
+    people.
 
     Raises:
         BadInput: a record is not a battle.
@@ -190,7 +191,7 @@ def _of_evaluator(evaluator: _Evaluator, by_judge: Mapping[str, Sequence[RubricM
     # Whether pairs of systems with close ratings are distinguished.
     gaps = {(a, b): ratings[a] - ratings[b] for a, b in pairs if a < b}
     wins = [(abs(gap), pairs[(a, b) if gap >= 0 else (b, a)][0]) for (a, b), gap in gaps.items()]
-    yield from _split_gaps(name, "points of Elo", "wins", "battles", wins)
+    yield from _split_gaps(name, "Elo points", "wins", "battles", wins)
     rho = raters.correlate_elo_with_win_rate(evaluator.battles)
     says = f"SRCC of differences in Elo and in win rate {format_estimate(rho)} over {rho.count} pairs"
     yield _line(12, name, says, {"srcc": asdict(rho)})
@@ -203,7 +204,7 @@ def _duration(of: str, marks: Sequence[RubricMarks], values: Mapping[str, float]
     if len(points) > 1:
         rho = srcc(*map(list, zip(*points.values(), strict=True)))
         listed = ", ".join(f"{name} {length:.1f} s {value:.1f}" for name, (length, value) in points.items())
-        says = f"SRCC with the seconds of answers {format_estimate(rho)} over {rho.count} systems: {listed}"
+        says = f"SRCC with the length of answers {format_estimate(rho)} over {rho.count} systems: {listed}"
         yield _line(5, of, says, {"srcc": asdict(rho), "systems": points})
 
 
@@ -218,7 +219,7 @@ def _split_gaps(
     near_words, far_words = (
         f"{fmean(rates):.2f} of {things} ({len(rates)})" if rates else "–" for rates in (close, far)
     )
-    says = f"in pairs up to {middle:.1f} {unit} apart the better {verb} {near_words}, farther apart {far_words}"
+    says = f"the better system {verb} {near_words} in pairs up to {middle:.1f} {unit} apart, {far_words} in others"
     yield _line(10, of, says, {"unit": unit, "median": middle, "close": close, "far": far})
 
 
@@ -270,7 +271,7 @@ def _rubric_gaps(judge: str, systems: Sequence[RubricMarks]) -> Iterator[Analysi
         if scores:
             wins = fmean((a > b) + (a == b) / 2 for a, b in scores)
             gaps.append((better.share() - worse.share(), wins))
-    yield from _split_gaps(judge, "points of the rubric", "scores higher in", "dialogues", gaps)
+    yield from _split_gaps(judge, "rubric points", "scores higher in", "dialogues", gaps)
 
 
 def _exclusion(judge: str, systems: Sequence[RubricMarks], evaluators: Sequence[_Evaluator]) -> Iterator[AnalysisLine]:

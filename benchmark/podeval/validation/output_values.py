@@ -4,8 +4,8 @@ A recording or a line of a table is matched with an output by its name: the name
 `SYSTEM/ITEM`, `ITEM/SYSTEM`, `SYSTEM_ITEM`, `ITEM_SYSTEM`, or only the item if just one recording has that name.
 
 Three properties of a recording can correlate with both people's marks and a metric's values without being what the
-metric measures: its loudness (integrated, LUFS), its bandwidth (Hz) and its length (seconds). Their values have the
-names in `CONTROLS`; a table may contain them as columns.
+metric measures: its loudness (integrated, LUFS), its bandwidth (Hz) and its length (seconds). The values of these
+properties have the names in `CONTROLS`; a table may contain them as columns.
 """
 
 import math
@@ -82,7 +82,8 @@ def measure_recordings(
         systems: names of systems that people rated as a whole.
         request: the metrics with their settings.
 
-    Returns: The values, and sentences about unmeasured parts.
+    Returns:
+        The values, and sentences about unmeasured parts.
 
     Raises:
         BadInput: the folder contains none of the recordings, or a metric or a setting does not exist.
@@ -91,7 +92,7 @@ def measure_recordings(
     matches = match_recordings(files, outputs, systems)
     if not matches:
         some = ", ".join(recording or "/".join(output) for output, recording in [*outputs.items()][:3])
-        raise BadInput(f"{folder} has no recording of the rated outputs; they are called {some or 'SYSTEM/ITEM.wav'}")
+        raise BadInput(f"{folder} has no recording of a rated output; name recordings like {some or 'SYSTEM/ITEM.wav'}")
     values: Values = defaultdict(dict)
     missing: dict[str, list[str]] = defaultdict(list)
     missing["no recording has their name"] = ["/".join(one) for one in outputs.keys() - {*matches.values()}]
@@ -152,7 +153,7 @@ def read_values(path: Path, outputs: Mapping[Output, str], systems: Iterable[str
         matches = match_recordings([name for (name,) in located], outputs, systems)
         located = [matches.get(name) for (name,) in located]
     if twice := [one for one, same in Counter(located).items() if one and same > 1]:
-        raise BadInput(f"{path} has two lines for the output {' '.join(twice[0])}")
+        raise BadInput(f"{path} has two lines for the output {' '.join(twice[0])}; keep one")
     columns = {str(name): pd.to_numeric(table[name], errors="coerce") for name in table.columns if name not in places}
     rated = {output for output in located if output and (output in outputs or output[0] in systems)}
     values = {
@@ -170,7 +171,7 @@ def read_values(path: Path, outputs: Mapping[Output, str], systems: Iterable[str
 def list_key_values(values: Values, protocol: str, metrics: Sequence[str] = ()) -> tuple[list[KeyValues], list[str]]:
     """List the values with a known direction, by metric and key.
 
-    A name that is not a podeval metric stands for the user's own metric, for which more is better, or less is better if
+    A name that is not a podeval metric is the user's own metric, for which more is better, or less is better if
     the name begins with `-`.
 
     Args:
@@ -198,8 +199,12 @@ def list_key_values(values: Values, protocol: str, metrics: Sequence[str] = ()) 
             keys.append((metric, protocol, key, of_outputs))
     names = {one for metric, _, key, _ in keys for one in (metric, f"{metric}.{key.name}")}
     if absent := [one for one in metrics if one not in names]:
-        raise BadInput(f"there are no values of {', '.join(absent)} with a direction; there are {', '.join(values)}")
-    note = f"{', '.join(others)}: not metrics of podeval, so higher is better (unless named -NAME)"
+        raise BadInput(
+            f"no values with a known direction exist for {', '.join(absent)}; choose from {', '.join(values)}"
+        )
+    note = (
+        f"{', '.join(others)}: not metrics of podeval, so higher counts as better (name them -NAME if lower is better)"
+    )
     return keys, [note] if others else []
 
 

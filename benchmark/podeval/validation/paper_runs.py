@@ -107,7 +107,7 @@ def _explain_material(row: Row, folder: RunFolder) -> str:
     if row["module"] in preset.deviations:
         return preset.deviations[row["module"]]
     if row["module"] not in catalogue.NAMES or row["variant"] not in (row["paper"], *ITEMS_OF_VARIANT):
-        return "no metric of podeval measures it on a run"
+        return "no metric of podeval measures this figure on a run"
     return ""
 
 
@@ -150,8 +150,8 @@ ORDER = ("HQ", "notebooklm", "mossttsd", "mooncast", "podagent", "LQ")
 """PodEval's systems in its listeners' order of dialogue naturalness, best first."""
 MEASURE = "PodEval, dialogue naturalness, printed order"
 THIN = (
-    "The evidence is thin: six systems in the order of 17 listeners of one paper, without marks by item. With six "
-    "systems no correlation is more than a hint."
+    "The evidence is thin: six systems, ranked by the 17 listeners of one paper, without marks for individual items. "
+    "With six systems, any correlation is only a hint."
 )
 CV = "reverb_consistency.reverb_consistency_cv"
 

@@ -3,11 +3,11 @@
 The tables come from `submissions/*/results.csv`, as on the board, and from `paper_tables/` next to this file, which
 contains tables that are not about a system's results (PodEval's Table 3, MTalk-Bench's Tables 3 and 13). All other
 figures depend on unpublished values of individual items or votes, and a line in the results says so, even for tables
-without figures on systems. PodEval's Table 9 covers whole episodes, which are not published. Its figures are shown next
-to those of the public clips of the same systems (about 17 s, `paper_tables/podeval_subjective_metrics.csv`); each line
-says so, and no difference is computed. Of the scripts on which its Table 6 is based, one is published, Arts_19
-(`paper_tables/podeval_arts_19.json`): its figures are computed here and shown next to those of its category, which are
-based on three scripts.
+without figures on systems. PodEval's Table 9 covers whole episodes, which are not published. The table's figures are
+shown next to those of the public clips of the same systems (about 17 s, `paper_tables/podeval_subjective_metrics.csv`);
+each line says so, and no difference is computed. Of the scripts on which PodEval's Table 6 is based, only Arts_19 is
+published (`paper_tables/podeval_arts_19.json`): its figures are computed here and shown next to those of its category,
+which are based on three scripts.
 """
 
 import json

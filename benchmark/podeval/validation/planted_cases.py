@@ -106,7 +106,7 @@ def plant_weaknesses(scripts: Sequence[Script], count: int = CASES, author: str 
         BadInput: there are no scripts.
     """
     if not scripts:
-        raise BadInput("cases are planted in scripts; give at least one script")
+        raise BadInput("there is no script to plant cases in; give at least one script")
     cases: list[tuple[str, Script, Script]] = []
     for number, script in enumerate(islice(cycle(scripts), count)):
         cases += [

@@ -113,9 +113,9 @@ def rank_without_items(
     systems = sorted(scores)
     table = np.array([scores[system] for system in systems if len(scores[system]) == len(scores[systems[0]])])
     if len(systems) < 3 or len(table) < len(systems):
-        raise BadInput("excluding items needs at least three systems, with a score on every item")
+        raise BadInput("this analysis needs at least three systems, each with a score on every item")
     if missing := [system for system in systems if reference is not None and system not in reference]:
-        raise BadInput(f"the reference lacks {', '.join(missing)}")
+        raise BadInput(f"the reference ranking lacks {', '.join(missing)}")
     # The reference ranking.
     target = stats.rankdata(table.mean(axis=1) if reference is None else [reference[system] for system in systems])
     random = np.random.default_rng(seed)

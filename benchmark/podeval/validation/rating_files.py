@@ -119,7 +119,7 @@ def read_rating_files(path: Path) -> list[RatingFile]:
         return [_read_file(path)]
     files = sorted({*path.glob("scores.csv"), *path.glob("*/scores.csv")})
     if not files:
-        raise BadInput(f"{path} contains no scores.csv at its top or one folder below; specify a file of ratings")
+        raise BadInput(f"{path} contains no scores.csv, either directly or in a subfolder; specify a file of ratings")
     return [_read_file(file) for file in files]
 
 
@@ -156,7 +156,9 @@ def _read_records(path: Path) -> Records:
     if lines and _VOICEMOS.match(lines[0]):
         matches = [(f"line {number}", _VOICEMOS.match(line)) for number, line in enumerate(lines, 1) if line.strip()]
         if wrong := [line for line, match in matches if match is None]:
-            raise BadInput(f"{wrong[0]} is neither `system-utterance.wav,mark` nor `system,utterance.wav,mark,…`")
+            raise BadInput(
+                f"{wrong[0]} has neither the form `system-utterance.wav,mark` nor `system,utterance.wav,mark,…`"
+            )
         return [(line, match.groupdict()) for line, match in matches if match]
     records = list_records(path, "rating")
     return [(line, {str(name).strip().lower(): value for name, value in row.items()}) for line, row in records]
@@ -178,7 +180,7 @@ def _read_lines(path: Path, records: Records, layout: Layout) -> RatingFile:
         assert layout.locate is not None, "a layout with scales locates its lines"
         system, item, recording = layout.locate(row)
         if not system.strip():
-            raise BadInput(f"{line} names no system")
+            raise BadInput(f"{line} does not name a system")
         recordings[system, item] = recording
         for column, scale in scales.items():
             if row[column] not in (None, ""):
@@ -230,7 +232,9 @@ def _read_order(path: Path, records: Records) -> RatingFile:
     name, sign = ("place", -1) if "place" in records[0][1] else ("score", 1)
     marks = tuple(Mark("", "", str(row["system"]), sign * _to_number(at, row, name)) for at, row in records)
     if len({mark.stimulus for mark in marks}) < len(marks):
-        raise BadInput("a system is in several lines of an order; add the column item for scores by item")
+        raise BadInput(
+            "a system is listed twice, but an order has one line per system; add the column item for scores by item"
+        )
     return RatingFile(path.stem, "order", marks)
 
 
@@ -293,7 +297,7 @@ def fetch_ratings(name: str, into: Path, web: Web, most_bytes: int) -> Path:
     """
     layout = LAYOUTS.get(name)
     if layout is None or not layout.archive:
-        why = f"{name} cannot be fetched by a program: {layout.where}" if layout else f"there are no ratings {name!r}"
+        why = f"{name} can only be fetched by hand: {layout.where}" if layout else f"there are no ratings {name!r}"
         raise BadInput(f"{why}; choose {', '.join(one.name for one in LAYOUTS.values() if one.archive)}")
     archive = web.save(layout.archive, into / PurePosixPath(layout.archive).name, most_bytes)
     try:

@@ -111,7 +111,7 @@ def test_criteria_are_written_approved_by_a_person_and_only_then_used(
     # One dialogue, whole and cut off at turn 1, whoever answered it; no system's words are shown.
     assert len(made.questions) == 2
     assert not any("Raven" in json.dumps(question.body) for question in made.questions)
-    with pytest.raises(BadInput, match="8 entries of the review are open"):
+    with pytest.raises(BadInput, match="8 entries of the review file are open"):
         run("judge", "apply", review, *dialogues, "--to", tmp_path / "reviewed")
     with pytest.raises(BadInput, match="may contain a person's decisions"):
         run("judge", "rubrics", *dialogues, "--to", review, *with_judge(made))

@@ -101,7 +101,7 @@ def test_what_is_heard_in_the_audio_of_an_answer_takes_the_place_of_what_the_sys
 def test_an_answer_in_which_nothing_is_heard_is_not_what_the_system_says_of_it(tmp_path: Path) -> None:
     soundfile.write(tmp_path / "silence.wav", np.zeros(16_000, np.float32), 16_000)
     silent = dialogue("I am so sorry to hear that.", answer_audio=str(tmp_path / "silence.wav"))
-    with pytest.raises(CannotScore, match="nothing is heard in the system's answer in turn 1"):
+    with pytest.raises(CannotScore, match="no words were recognised in the system's answer in turn 1"):
         silent.transcribe_answers()
 
 

@@ -262,12 +262,12 @@ def test_a_request_cannot_speak_as_the_prompt(judge: Callable[..., Any]) -> None
 @pytest.mark.parametrize(
     ("request_data", "reason"),
     [
-        ({"sources": ["x"]}, "needs its words"),
+        ({"sources": ["x"]}, "needs a text in the field"),
         ('{"instruction": ', "looks like JSON"),
         ({"instruction": "x", "language": "fr"}, "en or zh"),
         ({"instruction": "x", "speakers": 0}, "a number or a list of numbers"),
         ({"instruction": "x", "minutes": "long"}, "minutes of a request"),
-        ({"instruction": "x", "minutes": [10, 5]}, "the least first"),
+        ({"instruction": "x", "minutes": [10, 5]}, "the smaller number first"),
         ({"instruction": "x", "checklist": [{"kind": "implied"}]}, "item 1 of the checklist"),
     ],
 )

@@ -111,7 +111,7 @@ def test_a_pilot_foretells_and_the_run_goes_on_from_it(
     assert "3 items are left for a later run" in said.stderr
     used = "3 calls, 3000 tokens in requests (1200 of them audio) and 450 in answers (150 of them reasoning), cost 7.5"
     assert f"judge: {used}" in said.stderr
-    assert "pilot of 3 of 6 items" in said.stderr
+    assert "the pilot used 3 of 6 items" in said.stderr
     assert "judge, about: 6 calls, 6000 tokens in requests" in said.stderr
     assert "cost 15" in said.stderr
     (low, high, half) = re.findall(
@@ -263,7 +263,7 @@ def test_files_are_limited_sampled_and_capped(priced: Callable[..., PricedJudge]
     pilot = ("measure", "script_quality", *scripts, "--pilot")
     said = run(*pilot, *priced().options, "--limit", "2", "--json")
     assert {json.loads(line)["file"].split("/")[-2] for line in said.stdout.splitlines()} == {"a", "b"}
-    assert "pilot of 2 of 8 items" in said.stderr
+    assert "the pilot used 2 of 8 items" in said.stderr
     assert "judge, about: 8 calls, 8000 tokens in requests" in said.stderr
     capped = run("measure", "script_quality", *scripts, *priced().options, "--max-calls", "3", code=1)
     assert capped.stdout.count("the budget is used up") == 5
@@ -294,12 +294,12 @@ def test_battles_are_limited_sampled_and_capped(priced: Callable[..., PricedJudg
     said = run("judge", "battles", *files, *judge.options, "--pilot", "--limit", "6")
     pairs = [(line["system_a"], line["system_b"]) for line in map(json.loads, said.stdout.splitlines())]
     assert sorted(map(pairs.count, set(pairs))) == [2, 2, 2], "two battles of each pair"
-    assert "pilot of 6 of 12 items" in said.stderr
+    assert "the pilot used 6 of 12 items" in said.stderr
     assert "judge, about: 24 calls" in said.stderr
     assert re.search(r"Raven over Lark 0\.5 \[\S+, \S+\] with 2, about ±\S+ with all", said.stderr)
     assert len(run("judge", "battles", *files, *judge.options, "--limit", "2").stdout.splitlines()) == 2
     for wrong in (["--per-dimension", "5"], ["--pairing", "mtalk", "--limit", "5"], ["--pairing", "mtalk", "--pilot"]):
-        with pytest.raises(BadInput, match="--per-dimension is for --pairing mtalk"):
+        with pytest.raises(BadInput, match="--per-dimension needs --pairing mtalk"):
             run("judge", "battles", *files, *judge.options, *wrong)
     capped = run(
         "judge",
@@ -319,7 +319,7 @@ def test_caps_without_a_judge_or_price_are_refused_before_anything_is_made(
 ) -> None:
     with pytest.raises(BadInput, match="add --judge"):
         run(*command, "--max-cost", "1")
-    with pytest.raises(BadInput, match="needs the price of m"):
+    with pytest.raises(BadInput, match="the cost of m cannot be limited"):
         run(*command, "--judge", f"m@{priced().server.url}", "--max-cost", "1")
     with pytest.raises(BadInput, match="above 0"):
         run(*command, *priced().options, "--max-cost", "nan")
@@ -352,8 +352,8 @@ def test_check_asks_two_questions_and_prints_what_works_at_what_price(priced: Ca
     judge = priced(answer)
     said = run("report", "judge", judge.file, "--probe").stdout
     assert len(judge.server.calls) == 3, "one of them refused"
-    assert "text: works: it counted 7" in said
-    assert "audio: works: it counted 3" in said
+    assert "text: works: the judge counted 7" in said
+    assert "audio: works: the judge counted 3" in said
     assert "cost 2.5; a thousand such questions cost 2500" in said
     assert "sent as json_schema; fields omitted because the judge refuses them: seed" in said
     lines = [json.loads(line) for line in run("report", "judge", judge.file, "--probe", "--json").stdout.splitlines()]
@@ -367,7 +367,7 @@ def test_check_asks_two_questions_and_prints_what_works_at_what_price(priced: Ca
 @pytest.mark.parametrize(
     ("reply", "words"),
     [
-        ('{"count": 2}', "does not work: it counted 2, but there are 7"),
+        ('{"count": 2}', "does not work: the judge counted 2, but there are 7"),
         ("Bananas.", "does not work: the judge gave no usable answer in 1 try"),
         (Answer(status=401, body='{"error": {"message": "bad key"}}'), "answered 401: bad key; set PODEVAL_JUDGE_KEY"),
         (

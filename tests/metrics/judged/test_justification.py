@@ -62,5 +62,5 @@ def test_a_system_left_out_is_asked_again_and_then_there_is_no_score(judge: Call
 
 
 def test_a_system_nobody_gave_a_reason_about_has_no_score() -> None:
-    with pytest.raises(CannotScore, match="no listener gave a reason about Mute"):
+    with pytest.raises(CannotScore, match="no listener gave a reason for a mark of Mute"):
         next(judge_justifications(QUESTION, {**COMMENTS, "Mute": ["  "]}))

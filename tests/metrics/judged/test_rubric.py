@@ -227,7 +227,7 @@ def test_criteria_are_read_from_the_prompts_of_the_authors_dataset() -> None:
         ({"turns": [{"user": 1}]}, "user must be a transcript"),
         ({"turns": TURNS, "criteria": {"sample": "one"}}, "sample criteria must be a list"),
         ({"turns": TURNS, "criteria": {"other": ["x"]}}, "under general, dimension, sample"),
-        ({"turns": TURNS, "turn_criteria": ["x"]}, "by turn number"),
+        ({"turns": TURNS, "turn_criteria": ["x"]}, "a list for each turn"),
     ],
 )
 def test_a_dialogue_that_is_none_is_refused_with_a_sentence(data: Any, reason: str) -> None:

@@ -188,7 +188,7 @@ def test_an_item_that_cannot_be_asked_about_costs_no_other_its_score(judge: Call
     found = measured(tmp_path, items, made, Benchmark.model_validate(heard), answers)
     assert isinstance(found["1", "rubric"], Score), found["1", "rubric"]
     refused = found["2", "rubric"]
-    assert refused.reason == "judging failed: 2, turn 1: user_audio is missing, but a judge that listens must hear it"
+    assert refused.reason == "judging failed: 2, turn 1: user_audio is missing, but a judge that listens needs it"
 
 
 def spoken(one: Item, sound: Path) -> Item:

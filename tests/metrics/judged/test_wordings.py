@@ -33,7 +33,7 @@ def test_a_folder_as_it_is_written_changes_nothing(tmp_path: Path) -> None:
     written = [Path(line) for line in run("judge", "prompts", "--out", tmp_path / "own").stdout.splitlines()]
     assert {path.stem for path in written} == {prompt.family for prompt in prompts.list_all_prompts()}
     assert prompts.read_wordings(tmp_path / "own") == {}
-    with pytest.raises(BadInput, match="may contain a wording of your own"):
+    with pytest.raises(BadInput, match="may contain your own wording"):
         run("judge", "prompts", "--out", tmp_path / "own")
 
 
@@ -80,9 +80,9 @@ def test_line_ends_and_marks_of_encodings_are_no_wording(tmp_path: Path, form: s
         (
             "script_qualty.txt",
             "{script}",
-            "script_qualty.txt belongs to no prompt; its name must be one of .*script_quality",
+            "script_qualty.txt is not named after a prompt; its name must be one of .*script_quality",
         ),
-        ("script_quality.md", "{script}", "belongs to no prompt"),
+        ("script_quality.md", "{script}", "is not named after a prompt"),
         ("script_quality.txt", "Judge it.", r"asks about \{script\}; the request lacks \{script\}"),
         ("script_quality.txt", "[system]\n{script}\n[request]\nJudge it.", r"lacks \{script\}"),
         ("script_quality.txt", "Judge {script} by {podcast_script}.", r"not about \{podcast_script\}"),
@@ -93,13 +93,13 @@ def test_line_ends_and_marks_of_encodings_are_no_wording(tmp_path: Path, form: s
 )
 def test_a_bad_file_is_refused_by_its_name(tmp_path: Path, name: str, text: str | bytes, sentence: str) -> None:
     (tmp_path / name).write_bytes(text if isinstance(text, bytes) else text.encode())
-    with pytest.raises(BadInput, match=f"(?s){name}.*{sentence}" if "belongs to no" not in sentence else sentence):
+    with pytest.raises(BadInput, match=f"(?s){name}.*{sentence}" if "is not named after" not in sentence else sentence):
         prompts.read_wordings(tmp_path)
 
 
 def test_a_folder_that_is_none_or_empty_is_refused(tmp_path: Path) -> None:
     for folder, sentence in ((tmp_path / "no", "is not a folder"), (tmp_path, "contains no prompts")):
-        with pytest.raises(BadInput, match=f"{sentence}; `podeval judge prompts"):
+        with pytest.raises(BadInput, match=f"{sentence}; run `podeval judge prompts"):
             prompts.read_wordings(folder)
 
 

@@ -26,7 +26,7 @@ def test_every_task_of_the_document_has_its_adapter_and_so_have_outputs() -> Non
 @pytest.mark.parametrize(
     ("adapter", "model", "says"),
     [
-        (script_writer, "lora", "name the model it adapts under base"),
+        (script_writer, "lora", "specify the model that it adapts under base"),
         (script_writer, "vits", "'vits' is not a causal language model"),
         (text_to_speech, "lm", "cannot open a model of type 'llama'; it opens VITS"),
         (speech_to_speech, "lm", "cannot open a model of type 'llama'; it opens Qwen3-Omni"),

@@ -60,10 +60,10 @@ def test_a_voice_of_bark_is_no_pickle_and_of_the_right_shape(tmp_path: Path) -> 
     np.save(tmp_path / "flat.npy", np.zeros(3, np.int64))
     with pytest.raises(BadInput, match=r"objects.npy is not a readable array"):
         line_models.read_voice(tmp_path, {"semantic_prompt": "objects.npy"})
-    with pytest.raises(BadInput, match=r"flat.npy is not a coarse_prompt: it needs integers in 2 dimensions"):
+    with pytest.raises(BadInput, match=r"flat.npy is not a coarse_prompt, which must contain integers in 2 dimensions"):
         line_models.read_voice(tmp_path, {"coarse_prompt": "flat.npy"})
     (tmp_path / line_models.VOICES).write_text('{"en_speaker_0": {"semantic_prompt": "flat.npy"}}')
-    with pytest.raises(BadInput, match="does not name the arrays"):
+    with pytest.raises(BadInput, match="does not list the arrays"):
         line_models.list_voices(tmp_path)
 
 
@@ -74,5 +74,5 @@ def test_csm_performs_a_dialogue_and_reads_english(run: Any, fetched: Any, voice
     assert made["two"].error is None
     assert made["two"].details["strategy"] == "whole"
     assert made["two"].audio_seconds == pytest.approx(2.4, abs=0.3), "three turns of ten frames at 12.5 a second"
-    assert "needs the words of a reference voice" in made["wordless"].error
+    assert "needs the transcript of a reference voice" in made["wordless"].error
     assert "speaks English only" in made["zh"].error

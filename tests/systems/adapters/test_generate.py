@@ -139,7 +139,7 @@ def test_a_refused_job_is_a_sentence_and_a_file(job: Any, fetched: Any, capsys: 
         ({"preset": "lsf"}, "did you mean lfs"),
         ({"seeds": []}, "seeds"),
         ({"seeds": [-1]}, "seeds"),
-        ({"items_file": "none.jsonl"}, "no items file"),
+        ({"items_file": "none.jsonl"}, "the items file"),
         ({"trust": True}, "trust"),
         ({"device": "cuda:7"}, "cuda:7 cannot be used here"),
     ],

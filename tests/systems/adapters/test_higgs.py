@@ -61,7 +61,7 @@ def test_it_keeps_a_voice_by_the_line_before(
     assert made["one/given"][1] == {"Ann": "reference", "Ben": "own 0"}
     assert made["one/own"][3:] != made["one/given"][3:], "the voice decides how it sounds"
     assert made["one/own"] == made["two/own"], "the seed decides what is drawn"
-    assert "needs the words of a reference voice" in made["one/wordless"][0]
+    assert "needs the transcript of a reference voice" in made["one/wordless"][0]
 
 
 def test_without_torchaudio_it_says_what_brings_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ def test_an_answer_that_was_cut_off_says_so(model: script_writer.LanguageModel) 
 def test_a_request_beyond_the_window_fails_and_is_not_cut(run: Any, fetched: Any, tmp_path: Path) -> None:
     long = {"id": "long", "prompt": "salt " * 200}
     made = run("script-writer", fetched("lm"), [ASKS[0], long], batch=2)
-    assert "window is 512; podeval shortens nothing" in made["long"].error
+    assert "window is 512; podeval never shortens a text" in made["long"].error
     assert made["long"].cause == "system"
     assert made["p0"].script
 

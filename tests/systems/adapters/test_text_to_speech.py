@@ -97,7 +97,7 @@ def test_dia_needs_the_words_of_a_voice_and_reads_english(run: Any, fetched: Any
     wordless = {**ALONE, "voices": {"Ann": {"audio": voice("ann.wav")}}}
     chinese = {**ALONE, "id": "zh", "language": "zh"}
     made = run("text-to-speech", fetched("dia"), [wordless, chinese])
-    assert "needs the words of a reference voice" in made["one"].error
+    assert "needs the transcript of a reference voice" in made["one"].error
     assert "Dia speaks English only" in made["zh"].error
 
 

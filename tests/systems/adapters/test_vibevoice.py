@@ -47,7 +47,7 @@ def test_what_it_cannot_do_is_told_item_by_item(run: Any, fetched: Any) -> None:
     items = [{"id": "five", "script": five}, {"id": "long", "script": long}]
     made = run("podcast", fetched("vibevoice"), items)
     assert "the model can perform 4 speakers, but the script has 5" in made["five"].error
-    assert "tokens long, but the model's window is 512" in made["long"].error
+    assert "tokens, but the model's window is 512" in made["long"].error
 
 
 def test_without_diffusers_it_says_what_to_install(fetched: Any, job: Any, monkeypatch: pytest.MonkeyPatch) -> None:

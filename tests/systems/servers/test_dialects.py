@@ -359,7 +359,7 @@ def test_noise_is_read_in_the_usual_order() -> None:
     noise = np.random.default_rng(3).integers(-9_000, 9_000, 4_000).astype("<i2")
     sound, _ = hear(lambda request: label("audio/L16;rate=24000", noise.tobytes()), TEXTS[0])
     assert np.array_equal(np.rint(sound.samples * 2**15), noise)
-    assert sound.notes == ("the server sent samples as random as noise, perhaps in another format",)
+    assert sound.notes == ("the server's samples are as random as noise; is the format right?",)
 
 
 def test_an_mp3_that_is_called_samples_is_decoded() -> None:

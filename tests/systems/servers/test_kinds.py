@@ -255,7 +255,7 @@ def test_a_script_with_more_speakers_than_a_request_takes_is_sent_turn_by_turn_a
     assert len(server.requests) == 4
     assert speech.details["strategy"] == "turns"
     assert speech.details["notes"] == [
-        "scripts of more than 2 speakers are sent turn by turn, because a request accepts 2"
+        "scripts of more than 2 speakers are sent turn by turn, because a request may have at most 2"
     ]
     assert len(speech.turns) == 4
 
@@ -308,7 +308,7 @@ def test_scripts_go_whole_by_default_where_the_model_is_known_to_perform(
 @pytest.mark.parametrize(
     ("kind", "options", "words"),
     [
-        ("openai", {"clone": True}, "--server-kind openai accepts no reference voices; leave out --clone"),
+        ("openai", {"clone": True}, "a server of the kind openai accepts no reference voices; leave out --clone"),
         ("gemini", {"clone": True}, "gemini accepts no reference voices"),
         ("piper", {"clone": True}, "piper accepts no reference voices"),
         ("vllm-omni", {"clone": True, "voice": ("a",)}, "leave out --voice"),
@@ -340,7 +340,9 @@ def test_options_that_do_not_fit_a_kind_are_refused_before_anything_is_asked(
 def test_a_piper_that_lists_no_voices_is_refused_with_what_to_do(listing: Any, voice: tuple[str, ...]) -> None:
     facts = {} if listing is None else {"/v1/voices": listing}
     with SpeechServer(answer, facts=facts) as server:
-        with pytest.raises(BadInput, match=r"/v1/voices lists no voices, .* start a piper-tts that has /voices"):
+        with pytest.raises(
+            BadInput, match=r"/v1/voices lists no voices, .* start a version of piper-tts that has /voices"
+        ):
             SpeechEndpoint.open(ServerConnection(server.url), "tts", server_kind="piper", voice=voice)
         assert server.requests == []
 

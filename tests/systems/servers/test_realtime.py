@@ -236,7 +236,7 @@ WRONG = {
     "text": ((WORDS, done_event()), SpeechFailed, "turn t0 without audio: 'Only words.'"),
     "silence": ((answer_event(base64.b64encode(bytes(9_600)).decode()), done_event()), SpeechFailed, "with silence"),
     "no base64": ((answer_event("?"),), ServerBroke, "not base64"),
-    "half a sample": ((answer_event(base64.b64encode(bytes(9)).decode()),), ServerBroke, "of 16-bit samples"),
+    "half a sample": ((answer_event(base64.b64encode(bytes(9)).decode()),), ServerBroke, "not 16-bit samples"),
     "no sound": ((answer_event(None),), ServerBroke, "not base64"),
     "a file": ((answer_event(base64.b64encode(b"RIFF" + bytes(40)).decode()),), SpeechFailed, "audio files"),
     "no JSON": (({"raw": "Internal Server Error"},), ServerBroke, "not an event: 'Internal Server Error'"),

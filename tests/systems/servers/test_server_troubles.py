@@ -143,9 +143,9 @@ WRONG: dict[str, tuple[str, Reply, type[Exception], str]] = {
         ServerBusy,
         "429",
     ),
-    "gemini, no sound": ("gemini", error(200, NO_SOUND), SpeechFailed, "no audio for .*; the stated reason is OTHER"),
+    "gemini, no sound": ("gemini", error(200, NO_SOUND), SpeechFailed, "no audio for .* .stated reason: OTHER"),
     "gemini, blocked": ("gemini", error(200, BLOCKED), SpeechFailed, "PROHIBITED_CONTENT"),
-    "gemini, empty": ("gemini", whole(b""), SpeechFailed, "is not Gemini's"),
+    "gemini, empty": ("gemini", whole(b""), SpeechFailed, "is not in Gemini's"),
     "openrouter, no credit": (
         "openrouter",
         error(402, {"error": {"code": 402, "message": "Insufficient credits. Add more using https://openrouter.ai"}}),
@@ -187,8 +187,8 @@ WRONG: dict[str, tuple[str, Reply, type[Exception], str]] = {
         f"{kind}, {name}": (kind, reply, SpeechFailed, words)
         for kind in KINDS
         for name, reply, words in (
-            ("a page", whole(b"<html>log in</html>", "text/html"), "instead of audio|is not Gemini's"),
-            ("nothing", whole(b"", "audio/wav"), "instead of audio|is not Gemini's"),
+            ("a page", whole(b"<html>log in</html>", "text/html"), "instead of audio|is not in Gemini's"),
+            ("nothing", whole(b"", "audio/wav"), "instead of audio|is not in Gemini's"),
         )
     },
     **{

@@ -178,12 +178,12 @@ def write_site(runs: Path, out: Path) -> list[Path]:
         BadInput: there is nothing to show, or the folder contains other data.
     """
     if out.exists() and any(out.iterdir()) and not (out / "board.js").exists():
-        raise BadInput(f"{out} contains something other than a site; choose another folder with --out")
+        raise BadInput(f"{out} contains files that do not belong to a site; choose another folder with --out")
     build(runs)
     folder = RunsFolder(runs)
     index = folder.index()
     if index.empty:
-        raise BadInput(f"there is nothing to show in {runs}; create some runs with `podeval run` or `podeval demo`")
+        raise BadInput(f"there are no results to show in {runs}; create some runs with `podeval run` or `podeval demo`")
     places = list(_list_places(index))
     _write_shared(out)
     writer = _Excerpts(folder, out)

@@ -62,7 +62,7 @@ def write_records(run: RunFolder, out: Path, *, profile: str | None = None) -> l
     """
     summaries = list_summaries(run, profile)
     if run.plan().shown_kind == "human":
-        raise BadInput(f"{run.path} contains recordings of people; Every Eval Ever accepts only results of models")
+        raise BadInput(f"{run.path} contains recordings of people, but Every Eval Ever accepts only results of models")
     return [_write_record(run, summary, out) for summary in summaries]
 
 

@@ -216,7 +216,7 @@ def _escape(text: str) -> str:
 def _figures(run: RunFolder, profile: str | None) -> Sequence[eval_results.HubFigure]:
     figures = [figure for summary in list_summaries(run, profile) for figure in list_hub_figures(summary)]
     if not figures:
-        raise BadInput(f"no dimension of {run.path} is complete, so there is no figure that the Hub could list")
+        raise BadInput(f"no dimension of {run.path} is complete, so the Hub cannot list any of its figures")
     return figures
 
 
@@ -234,7 +234,8 @@ def write_dataset(runs: Path, out: Path) -> dict[str, int]:
     files = {out / "README.md", *(out / config / FILE for config in CONFIGS)}
     if out.exists() and (strange := [path for path in out.rglob("*") if path.is_file() and path not in files]):
         raise BadInput(
-            f"{out} contains {strange[0].relative_to(out)}, which is not an export; choose another folder with --out"
+            f"{out} contains {strange[0].relative_to(out)}, which does not belong to an export; choose another "
+            "folder with --out"
         )
     tables = _read_tables(runs)
     tables["protocols"] = pd.DataFrame(

@@ -9,7 +9,7 @@ Differs from the public code, which counts every segment of every recording and 
 (`variant="podeval"`; the paper states no scale, and the original work reports x). Here a segment counts only if it
 contains at least 1 s of speech and at least 1 s of music that lasts 3 s or more. A recording without music is not
 scored: the residue that separation leaves from clean speech is not music, even if it is louder than −60 LUFS, our
-    threshold for accompaniment.
+threshold for accompaniment.
 """
 
 from typing import Literal
@@ -66,7 +66,8 @@ NO_MUSIC = -60.0
     intended_use="Ranking how well systems choose music and effects for speech.",
     limitations=(
         "The model learned what fits together from the podcasts it was trained on, mostly English talk: the "
-        "conventions of other genres and cultures are outside its data. It needs the reference profile's weights."
+        "conventions of other genres and cultures are outside its data. The metric needs the reference "
+        "profile's weights."
     ),
 )
 def casp(recording: Recording, *, variant: Literal["default", "podeval"] = "default") -> Score:

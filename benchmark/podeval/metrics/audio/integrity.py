@@ -17,13 +17,13 @@ without speech are trimmed to half a second, and windows that are more than 60 %
 `plcmos` is None if its weights are not installed, and the notes then say so. The notes list every fault with its time.
 
 This is version 1.4. Up to 1.3, stop consonants of formant synthesisers counted as dropouts, and music was a fault
-unless it was requested. Up to 1.2, `clipped` counted smooth peaks of speech with a high sample rate and coarse
+unless it was requested. Up to version 1.2, `clipped` counted smooth peaks of speech with a high sample rate and coarse
 quantisation, silence at an end hid the cut-off word before it and diluted the rates, and PLCMOS rated the whole
 recording.
 
-The notes list music with its times; it is a fault only if `music="unasked"` states that there should be none. MP3 and
-other codecs smear faults: most clipping of half a second is still found (docs/defects-study.md), but shorter stretches
-are not.
+The notes list music with its times; music is a fault only if `music="unasked"` states that there should be none. MP3
+and other codecs smear faults: most clipping of half a second is still found (docs/defects-study.md), but shorter
+stretches are not.
 
 Source: podeval's own; PLCMOS by Diener et al., "PLCMOS: a data-driven non-intrusive metric for the evaluation of packet
 loss concealment algorithms", Interspeech 2023, package `speechmos` 0.0.1.1.
@@ -243,7 +243,8 @@ def _list_loops(recording: Recording, script: Script | None) -> list[TimedDefect
     if loops and script is not None:
         loops = [(span, lag) for span, lag in loops if not _is_written_twice(recording, script, span, lag)]
     return [
-        TimedDefect("loop", *_edges(span), heard=f"heard {lag:.2f} s before", severity="high") for span, lag in loops
+        TimedDefect("loop", *_edges(span), heard=f"repeats what was heard {lag:.2f} s earlier", severity="high")
+        for span, lag in loops
     ]
 
 

@@ -2,10 +2,10 @@
 listeners expect.
 
 Integrated loudness (LUFS) by ITU-R BS.1770-4 over the actual channel layout, true peak (dBTP) by oversampling as in EBU
-Tech 3341, and loudness range (LU) by EBU Tech 3342. Each has a score from 0 to 1, with PodEval's constants: 1 for −18
-to −14 LUFS, for up to −1 dBTP, and for 4 to 18 LU, falling off exponentially outside. The loudness range of less than a
-minute of audio does not represent a programme (clips of real podcasts score 0.2, whole episodes 0.8), so its score is
-shown with a note but not ranked.
+Tech 3341, and loudness range (LU) by EBU Tech 3342. Each of the three has a score from 0 to 1, with PodEval's
+constants: it is 1 for −18 to −14 LUFS, for up to −1 dBTP, and for 4 to 18 LU, and falls exponentially outside these
+ranges. The loudness range of less than a minute of audio does not represent a programme (clips of real podcasts score
+0.2, whole episodes 0.8), so its score is shown with a note but not ranked.
 
 Source: the standards; PodEval, Eq. 2 to 4.
 

@@ -151,7 +151,7 @@ def _parse_prompts(prompts: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     parts = [part.strip() for part in prompts.split("|")]
     if len(parts) != 2 or not all(parts):
         raise BadInput(
-            "prompts must be two texts with | between them, the good one first, such as "
+            "prompts must be two texts separated by |, the good one first, such as "
             f"'the sound is clear.|the sound is noisy.', not {prompts!r}"
         )
     return (parts[0],), (parts[1],)

@@ -9,7 +9,7 @@ are more than 60 % non-speech are left out and counted in the notes. `srmr` is t
 drier, but it also depends on the voice and its tempo. For the same reason a change of voice raises the spread about as
 much as a change of room.
 
-As with all predictors of listeners' ratings, a constant offset and silent ends are removed first.
+As with all predictors of listeners' ratings, a constant offset and silence at both ends are removed first.
 
 If there is music, the speech stem is measured, and the value is shown without a rank (since version 1.3): the residue
 of a louder music bed evens out the ratio, in the stem as well as in the mix (with a bed as loud as the speech, the

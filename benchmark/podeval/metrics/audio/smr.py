@@ -3,14 +3,14 @@
 Speech and accompaniment are separated, and their loudness (ITU-R BS.1770-4, at the separator's sampling rate, over the
 actual channel layout) is compared in every segment of speech of at least 3 s: SMR is the difference in LU. `smr` is its
 mean over segments, and `smr_score` the share of segments above 0, in which speech is louder. A segment is speech
-without a pause of more than 0.5 s; it counts if music is detected during at least half of it and the accompaniment
-reaches −60 LUFS. `smr_reference` is the mean of PodEval's second score: 1 from 5 to 30 LU, 0 below 0, falling
-exponentially between 5 and 0 and above 30. With the embedded separator, the median error on mixes of 0 to 10 LU is 0.6
-LU and the largest error is 4.4 LU; the value is usually too high (docs/smr-accuracy.md). Sampling rates below the
-separator's 44.1 kHz are refused, because the higher frequencies of the music are missing, unless upsampling is allowed;
-the notes then say so. The values of twelve mixes changed by at most 0.18 LU when the mixes were stored at 24 kHz
-(median 0.002), and by at most 0.17 LU at 16 kHz (median 0.06; the same page). Values from sampling rates below 24 kHz
-are not ranked.
+without a pause of more than 0.5 s; a segment counts if music is detected during at least half of it and the
+accompaniment reaches −60 LUFS. `smr_reference` is the mean of PodEval's second score: 1 from 5 to 30 LU, 0 below 0,
+falling exponentially between 5 and 0 and above 30. With the embedded separator, the median error on mixes of 0 to 10 LU
+is 0.6 LU and the largest error is 4.4 LU; the value is usually too high (docs/smr-accuracy.md). Sampling rates below
+the separator's 44.1 kHz are refused, because the higher frequencies of the music are missing, unless upsampling is
+allowed; the notes then say so. The values of twelve mixes changed by at most 0.18 LU when the mixes were stored at 24
+kHz (median 0.002), and by at most 0.17 LU at 16 kHz (median 0.06; the same page). Values from sampling rates below 24
+kHz are not ranked.
 
 Source: PodEval, section 6 (results in 7.3), and its code.
 
@@ -101,7 +101,7 @@ Meter = Callable[[Span], float]
     intended_use="Checking whether speech can be understood over the music in a mix.",
     limitations=(
         "The mix is split by a separator, and any residue of the voice in the music counts as music: see "
-        "docs/smr-accuracy.md. It does not apply to foreground music without speech."
+        "docs/smr-accuracy.md. The metric does not apply to foreground music without speech."
     ),
 )
 def smr(recording: Recording, *, variant: Literal["standard", "podeval"] = "standard") -> Score:

@@ -10,8 +10,8 @@ speaker has 2 s of voiced speech. The speakers are identified by diarisation eve
 `turn_taking`. Recordings with less than 8 s of speech are unscored, and so are recordings of two voices that never
 alternate. The metric is not in the papers, and it is shown but never ranked: on 118 public clips it orders the means of
 six systems nearly as listeners do (SRCC .94), but its order of clips within a category agrees only weakly with
-listeners (.34), and six systems are too few to prove anything (docs/studies/dialogue-naturalness.md). It takes no
-account of words, meaning or sound quality, and random overlaps and irregular pauses raise it.
+listeners (.34), and six systems are too few to prove anything (docs/studies/dialogue-naturalness.md). The value
+does not depend on words, meaning or sound quality, and random overlaps and irregular pauses raise it.
 
 Differs from the papers, in which naturalness is rated directly: in PodEval by listeners (MUSHRA), in LFS-Bench by a
 judge.

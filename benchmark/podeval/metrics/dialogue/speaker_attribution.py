@@ -4,7 +4,7 @@ The words are transcribed and aligned with the script. The voice of each word is
 stretches of about 2 s are grouped into as many voices as the script has speakers. If there is a reference recording of
 each speaker, voices are matched to speakers by the references; otherwise they are matched so that as many words as
 possible are said by the speaker named in the script. A system that keeps its voices apart throughout is therefore
-right, whichever voice it gave to which speaker; a single voice for everyone is right for only one speaker.
+right, regardless of which speaker has which voice; a single voice for all speakers is right for only one of them.
 
 `attribution_accuracy` is the share of recognised script words that are said by the right speaker. `cpwer` and `cpcer`
 are error rates over each speaker's words, with voices matched to speakers so that there are as few errors as possible;
@@ -15,7 +15,7 @@ shows the accuracy of each minute. If the script has only one speaker, the recor
 
 Source: podeval's own; not in PodEval or LFS-Bench. The error rates are MeetEval's (CHiME 2023), on lower-case words
 without punctuation, with numbers spelled out. A letter's accents and vowel signs are part of its word; text written
-without spaces, such as Chinese or Thai, has no `cpwer` (since version 1.1; before, words were split at every mark).
+without spaces, such as Chinese or Thai, has no `cpwer` (since version 1.1; previously, words were split at every mark).
 
 Differs from MOSS-TTSD's ACC and ZipVoice-Dialog's cpWER and cpSIM in supporting any number of speakers and any length,
 in English and Chinese.
@@ -110,9 +110,9 @@ FEWEST = 3
     paper="ours",
     only_for="a script of two speakers or more",
     caution=(
-        "Speakers who are exchanged throughout are detected only with reference voices, and only by the accuracy (1.00 "
-        "to 0.00 with two voices of Kokoro) and `swapped_turns`; `cpwer`, `cpcer` and `cpsim` match each voice with "
-        "the speaker that fits it best, so they do not change."
+        "Speakers who are exchanged throughout are detected only with reference voices, and only by the accuracy (from "
+        "1.00 to 0.00 with two voices of Kokoro) and `swapped_turns`; `cpwer`, `cpcer` and `cpsim` match each voice "
+        "with the speaker that fits it best, so they do not change."
     ),
     intended_use="Finding speaker swaps: whether each line is in the right voice, in scripts of two or more speakers.",
     limitations=(

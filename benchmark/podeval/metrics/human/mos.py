@@ -138,7 +138,7 @@ def judge_justifications(
     """
     reasons = {system: [" ".join(text.split()) for text in texts if text.strip()] for system, texts in comments.items()}
     if bare := [system for system, texts in reasons.items() if not texts]:
-        raise CannotScore(f"no listener gave a reason about {', '.join(bare)}")
+        raise CannotScore(f"no listener gave a reason for a mark of {', '.join(bare)}")
     shuffled = _shuffle(question, reasons, seed)
     numbered = "\n\n".join(
         f"System {number}:\n" + "\n".join(f"- {text}" for text in sorted(reasons[system]))
@@ -257,7 +257,7 @@ def mos(
     means = {question: score.mean for question, score in (by_question or {}).items() if score.mean is not None}
     common = [value for question, value in means.items() if question != MUSIC]
     if not by_question or not common:
-        raise CannotScore(f"no listener who answered about {system} passed the checks")
+        raise CannotScore(f"no listener who rated {system} passed the screening")
     spread = by_listener([answer for answer in kept if answer.system == system])
     value = sum(common) / len(common)
     # J does not come from listeners, so use the interval of Q, shifted to the mean of Q and J.

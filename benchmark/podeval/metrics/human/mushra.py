@@ -57,9 +57,9 @@ from podeval.stats.mushra_scores import HIGH, LOW, Mark, MushraRules, describe_s
         "Listeners on the web do not share a playback level, room or headphones. The rules exclude inattentive "
         "listeners, but also attentive ones whose opinions they do not allow for: those who prefer polished synthesis "
         "to the high anchor, those who do not mind the low one, and most of those who use a narrow part of the scale. "
-        "So the positions of real podcasts and of the robot are partly due to the screening; the notes give the mean "
-        "without it, and state where the excluded listeners disagree. Ratings depend on what else is on the page: "
-        "compare only within one test."
+        "So the positions of real podcasts and of the robotic voice are partly due to the screening; the notes give "
+        "the mean without it, and state where the excluded listeners disagree. Ratings depend on what else is on the "
+        "page: compare only within one test."
     ),
     no_benchmark="It is computed from the marks of listeners, which a listening test collects after a run.",
 )
@@ -88,7 +88,7 @@ def mushra(
     if not marks:
         marked = any(mark.stimulus == system for mark in reference_marks)
         raise CannotScore(
-            f"no listener who marked {system} passed the screening" if marked else f"nobody marked {system}"
+            f"no listener who rated {system} passed the screening" if marked else f"nobody rated {system}"
         )
     interval, unscreened = (
         mean_ci([mark.value for mark in of_system], [mark.rater for mark in of_system], bounds=(0, 100))

@@ -149,7 +149,7 @@ def content_density(dialogue: SpokenDialogue, *, transcripts: Transcripts = "cla
         dialogue = dialogue.transcribe_answers()
     for number, turn in enumerate(dialogue.turns, 1):
         if not count_length(turn.words):
-            raise CannotScore(f"the system's answer in turn {number} has no words to read")
+            raise CannotScore(f"the transcript of the system's answer in turn {number} has no words")
     # Judge every answer in the context of the dialogue before it.
     answers = yield [
         JudgeRequest(

@@ -90,8 +90,8 @@ Then give one score, in steps of 0.5:
     asks=JudgeUse(prompts=lambda _: (HEAR,)),
     intended_use="Comparing how long performances develop over time, using one judge that listens to each in full.",
     limitations=(
-        "Few judges can attend to several minutes of audio, and they often miss the middle. A text without development "
-        "cannot be read with any."
+        "Few judges can attend to several minutes of audio, and they often miss the middle. A performance "
+        "can hardly develop if its text does not."
     ),
 )
 def expressive_hierarchy(recording: Recording, *, source: Literal["auto", "mix"] = "auto") -> Conversation[Result]:

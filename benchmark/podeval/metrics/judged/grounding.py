@@ -4,8 +4,8 @@ A judge reads the transcript of the recording in parts of at most 1,200 words. `
 topic (0, 0.5 or 1), averaged over the parts, weighted by number of words, as a percentage. If the podcast comes with
 the sources that it was made from, the judge lists up to twelve claims from each part that could be looked up, and
 decides for each whether the sources support it, contradict it, or do not mention it. `grounded` is the percentage of
-claims that they support, `contradicted` the percentage that they contradict. The judge quotes every claim from the
-part, and the decisive passage from the sources; if a quote is not found there, the judge is asked again. 0 to 100,
+claims that the sources support, `contradicted` the percentage that they contradict. The judge quotes every claim from
+the part, and the decisive passage from the sources; if a quote is not found there, the judge is asked again. 0 to 100,
 higher is better except for `contradicted`.
 
 Differs from PodEval, whose questionnaire asks listeners how much they learned, not whether the content is true.

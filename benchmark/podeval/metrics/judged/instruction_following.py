@@ -3,13 +3,13 @@
 From the request alone, a judge derives a checklist of requirements that are stated (explicit) or implied. It then
 checks the script against it: each item scores 0, 0.5 or 1 and is supported by passages quoted word for word from the
 script. The value is 100 times the mean, 0 to 100, higher is better. Language, number of speakers and length are
-measured rather than judged. They are given to the judge as facts and reported as `language`, `speakers` and `length`:
-100 if as requested, 0 if not, and None if nothing was requested or the language cannot be identified (the judge is then
-not given a language either). These measurements do not affect the value; `as_a_whole` is the value times the share of
-the measured properties that are as requested. A script counts as being in a language if three quarters of its words
-are. Speakers are counted if they have lines; names that differ only in case and spaces are the same speaker. A minute
-is taken as 150 English words or 300 Chinese characters, with a tolerance of 20 % (5 % if the request is strict). A
-request may come with an approved checklist. PodBench, stage 1.
+measured rather than judged. The results are given to the judge as facts and reported as `language`, `speakers` and
+`length`: 100 if as requested, 0 if not, and None if nothing was requested or the language cannot be identified (the
+judge is then not given a language either). These measurements do not affect the value; `as_a_whole` is the value times
+the share of the measured properties that are as requested. A script counts as being in a language if three quarters of
+its words are. Speakers are counted if they have lines; names that differ only in case and spaces are the same speaker.
+A minute is taken as 150 English words or 300 Chinese characters, with a tolerance of 20 % (5 % if the request is
+strict). A request may come with an approved checklist. PodBench, stage 1.
 
 Differs from the paper, whose judge sees the script when it derives the list, derives it again for each system, and
 estimates the length itself with a tolerance of 5 %, at temperature 1 on the first 16,000 characters
@@ -173,7 +173,7 @@ def instruction_following(
         checklist: `podcast` is derived with guidance on podcasts, `generic` without it.
     """
     if variant == "podbench" and (checklist == "generic" or request.checklist):
-        raise BadInput("the variant podbench derives its own checklist, as the paper does; leave out any other")
+        raise BadInput("the variant podbench derives its own checklist, as in the paper; leave out any other checklist")
     counted = count_facts(script, request, STRICT_TOLERANCE if variant == "podbench" else None)
     text, cut = cut_script(script, variant)
     if variant == "podbench":

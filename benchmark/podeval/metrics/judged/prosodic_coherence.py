@@ -111,8 +111,8 @@ Then give one score, in steps of 0.5:
     intended_use="Comparing systems over many texts, using one judge that listens.",
     limitations=(
         "Audio judges are new: their agreement with listeners on prosody is weak, and some attend mostly to the words."
-        " Breaths and hesitations are rewarded as signs of life, whether genuine or not. Half points have no "
-        "description of their own."
+        " Breaths and hesitations are rewarded as signs of life, whether genuine or not. The scale does not "
+        "describe half points."
     ),
 )
 def prosodic_coherence(

@@ -2,8 +2,8 @@
 
 A judge reads the script in parts of at most about 1,200 words or Chinese characters, cut between sentences. It lists up
 to twelve claims from each part that could be looked up, and decides for each whether the sources support it, contradict
-it, or do not mention it. `grounded` is the percentage of claims that they support, `contradicted` the percentage that
-they contradict, and `claims` the number of claims. The judge quotes every claim from the script, and the decisive
+it, or do not mention it. `grounded` is the percentage of claims that the sources support, `contradicted` the percentage
+that they contradict, and `claims` the number of claims. The judge quotes every claim from the script, and the decisive
 passage from the sources; if a quote is not found there, the judge is asked again. A request without sources has no
 value. 0 to 100 %, higher is better except for `contradicted`.
 

@@ -227,7 +227,7 @@ def choose_parts(script: Script | None) -> dict[str, tuple[Metric, str]]:
 
 
 def measure_levels(track: Recording, clips: Sequence[Clip]) -> Floats:
-    """Return the loudness of each clip in LUFS: the mean power of the windows of 0.4 s whose midpoint is in it."""
+    """Return the loudness of each clip in LUFS: mean power of the windows of 0.4 s whose midpoint is in the clip."""
     loudness = track.loudness()
     power, middles = 10 ** (loudness.momentary / 10), loudness.momentary_times - _MOMENTARY / 2
     levels = []

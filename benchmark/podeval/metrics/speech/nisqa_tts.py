@@ -15,8 +15,8 @@ Source: Mittag and Möller, "Deep Learning Based Assessment of Synthetic Speech 
 `nisqa` 2.0 with `nisqa_tts.tar`.
 
 Differs from the package, which processes the whole file at once, up to 60 s, in using windows: recordings of up to 10 s
-have the same value. If there are several channels, the package reads a channel on request and otherwise their mean, as
-here.
+have the same value. If there are several channels, the package uses their mean, as here, unless one channel is
+requested.
 
 Like all predictors of listeners' ratings, it rates the recording as it is, but a constant offset is removed, ends
 without speech are trimmed to half a second, and windows that are more than 60 % silence or music alone are left out and

@@ -2,22 +2,22 @@
 
 Syllables (English) or characters (Chinese) are counted in the timed transcript; stretches of speech come from voice
 activity detection. The speakers are determined by aligning the words of the script if there is one, and otherwise by
-diarisation; the two are different protocols (since version 1.1; before, diarisation was always used). This affects only
-`f0_range`, `energy_range` and the notes. Both ranges are left out if fewer than half of the script's words are heard.
-`speaking_rate` is the number of syllables per second from the first word to the last, and `articulation_rate` the
-number per second of speech. A pause is at least 0.25 s without speech; `pause_share` is the share of time in pauses.
-`rate_cv` is the standard deviation of the articulation rate divided by its mean, in windows of 20 s of speech every 10
-s; lower is steadier. `rate_drift` is the slope of the articulation rate in syllables per second per 10 minutes.
-`f0_range` is the distance in semitones between the 10th and 90th percentiles of a speaker's fundamental frequency
-(pYIN, 60 to 500 Hz), and `energy_range` the same distance in dB for the level of the speech; both are averaged over
-speakers, weighted by speaking time. The timeline shows rate, pauses, melody and dynamics with their drift. The notes
-give pauses within and between turns, each speaker's pitch, and pauses so long that they may be joins between pieces
-(over 1 s and over 2.5 times the median pause). Unnatural pauses and stretches at a different pace are listed as defects
-(recording/defects.py). Recordings with less than 40 s of speech, or in a language other than English or Chinese, are
-unscored. Only `rate_cv` has a direction, and a machine may read more steadily than a good speaker talks, so treat it as
-a measure of variation, not of quality. Words missed by the recogniser lower every rate. Syllables are counted by rules,
-not with a dictionary. Octave errors in pitch tracking widen `f0_range`, and so does unseparated music under speech.
-Accented vowels count as vowels, even outside Western European alphabets (since version 1.2).
+diarisation; the two are different protocols (since version 1.1; previously, diarisation was always used). This choice
+affects only `f0_range`, `energy_range` and the notes. Both ranges are left out if fewer than half of the script's words
+are heard. `speaking_rate` is the number of syllables per second from the first word to the last, and
+`articulation_rate` the number per second of speech. A pause is at least 0.25 s without speech; `pause_share` is the
+share of time in pauses. `rate_cv` is the standard deviation of the articulation rate divided by its mean, in windows of
+20 s of speech every 10 s; lower is steadier. `rate_drift` is the slope of the articulation rate in syllables per second
+per 10 minutes. `f0_range` is the distance in semitones between the 10th and 90th percentiles of a speaker's fundamental
+frequency (pYIN, 60 to 500 Hz), and `energy_range` the same distance in dB for the level of the speech; both are
+averaged over speakers, weighted by speaking time. The timeline shows rate, pauses, melody and dynamics with their
+drift. The notes give pauses within and between turns, each speaker's pitch, and pauses so long that they may be joins
+between pieces (over 1 s and over 2.5 times the median pause). Unnatural pauses and stretches at a different pace are
+listed as defects (recording/defects.py). Recordings with less than 40 s of speech, or in a language other than English
+or Chinese, are unscored. Only `rate_cv` has a direction, and a machine may read more steadily than a good speaker
+talks, so treat it as a measure of variation, not of quality. Words missed by the recogniser lower every rate. Syllables
+are counted by rules, not with a dictionary. Octave errors in pitch tracking widen `f0_range`, and so does unseparated
+music under speech. Accented vowels count as vowels, even outside Western European alphabets (since version 1.2).
 
 Source: pYIN, Mauch and Dixon, ICASSP 2014; every frame has the pitch that `librosa.pyin` returns.
 

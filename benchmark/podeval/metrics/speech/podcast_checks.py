@@ -2,7 +2,7 @@
 
 Without a script there is no error rate, so four facts about the recording are checked instead: at least half of it is
 speech; at least three quarters of the words are in the requested language; at most a fifth of the words are
-repetitions; and it lasts at least half a minute, or half of the requested length. `passed` is 1 if all four hold,
+repetitions; and it lasts at least half a minute, or half of the requested length. `passed` is 1 if all four are true,
 otherwise 0, and a benchmark ranks a system only if at least 95 % of its items pass. A word counts as a repetition if it
 is part of a run of eight words that occurred anywhere earlier in the recording; the stretches are listed with their
 times. A fifth is allowed because refrains, trailers and slogans are repeated too. None of these values means that a
@@ -122,8 +122,10 @@ def podcast_checks(recording: Recording, request: PodcastRequest) -> Score:
     least = max(LEAST_MINUTES, LEAST_OF_ASKED * request.minutes.least) if request.minutes else LEAST_MINUTES
     failed = {
         f"only {share:.0%} of it is speech, but at least {LEAST_SPEECH:.0%} should be": share < LEAST_SPEECH,
-        f"its words are in {language.words}": in_language is not None and in_language < LEAST_LANGUAGE,
-        f"{repeated:.0%} of its words are said again, but at most {MOST_REPEATED:.0%} may be": repeated > MOST_REPEATED,
+        f"its words are in {language.words}, not in the requested language": (
+            in_language is not None and in_language < LEAST_LANGUAGE
+        ),
+        f"{repeated:.0%} of its words are repeated, but at most {MOST_REPEATED:.0%} may be": repeated > MOST_REPEATED,
         f"it lasts {minutes:.1f} minutes, but at least {least:g} are needed": minutes < least,
     }
     unknown = request.language and in_language is None
@@ -151,8 +153,8 @@ def podcast_checks(recording: Recording, request: PodcastRequest) -> Score:
 def find_repetitions(words: Sequence[str]) -> list[Repetition]:
     """Find the stretches of at least `RUN` words that were said before, in order; each word counts once.
 
-    A stretch continues as long as the words follow each other in the same order as before. Each is compared with the
-    most recent earlier occurrence of its first words.
+    A stretch continues as long as the words follow each other in the same order as before. Each stretch is compared
+    with the most recent earlier occurrence of its first words.
     """
     plain = [keep_letters(word) for word in words]
     seen: dict[tuple[str, ...], int] = {}
@@ -178,5 +180,8 @@ def _describe(each: Repetition, words: Sequence[Word]) -> TimedDefect:
     quote = quote if len(quote) <= SHOWN else f"{quote[:SHOWN]}…"
     before = words[each.start].start - words[each.first].start
     return TimedDefect(
-        "said_again", words[each.start].start, words[each.end - 1].end, heard=f"heard {before:.0f} s before: {quote}"
+        "said_again",
+        words[each.start].start,
+        words[each.end - 1].end,
+        heard=f"repeats what was said {before:.0f} s earlier: {quote}",
     )

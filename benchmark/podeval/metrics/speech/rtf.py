@@ -57,19 +57,24 @@ class GenerationLog:
         of the piece, each with `wall_seconds` and `audio_seconds`.
 
         Raises:
-            BadInput: it has none of these forms, a time is not a positive number, a piece took no time at all, or there
-                is more than one kind of hardware.
+            BadInput: the log has none of these forms, a time is not a positive number, a piece took no time at all, or
+                there is more than one kind of hardware.
         """
         if isinstance(source, GenerationLog):
             return source
         pieces = _pieces(source)
         hardware = {str(piece["hardware"]) for piece in pieces if piece.get("hardware")}
         if len(hardware) > 1:
-            raise BadInput(f"the generation log lists {' and '.join(sorted(hardware))}; score each kind separately")
+            raise BadInput(
+                f"the generation log is from several kinds of hardware ({', '.join(sorted(hardware))}); "
+                "score each separately"
+            )
         numbered = list(enumerate(pieces, 1))
         for number, piece in numbered:
             if _seconds(piece, "wall_seconds", number) == 0:
-                raise BadInput(f"piece {number} of the generation log took 0 seconds, which is impossible; measure it")
+                raise BadInput(
+                    f"piece {number} of the generation log took 0 seconds, which is impossible; measure its time"
+                )
         parts = [(number, part) for number, piece in numbered for part in _list_parts(piece, number)]
         spoken = _collect(numbered, "speech_seconds")
         return cls(
@@ -93,8 +98,8 @@ def _pieces(source: Any) -> list[Mapping[str, Any]]:
     pieces = [data] if isinstance(data, Mapping) else list(data) if isinstance(data, Iterable) else None
     if not pieces or not all(isinstance(piece, Mapping) for piece in pieces):
         raise BadInput(
-            'a generation log is {"wall_seconds": 12.3, "audio_seconds": 60.1, "hardware": "1 × A100"}, or a list of '
-            "such objects"
+            'a generation log must be an object such as {"wall_seconds": 12.3, "audio_seconds": 60.1, "hardware": '
+            '"1 × A100"}, or a list of such objects'
         )
     return pieces
 
@@ -114,7 +119,7 @@ def _read(text: str) -> Any:
     try:
         return [json.loads(line) for line in text.splitlines() if line.strip()]
     except ValueError as error:
-        raise BadInput(f"the generation log is neither JSON nor JSON lines ({error})") from None
+        raise BadInput(f"the generation log is neither JSON nor JSON Lines ({error})") from None
 
 
 def _seconds(piece: Mapping[str, Any], key: str, number: int) -> float:
@@ -210,7 +215,7 @@ def rtf(generation_log: GenerationLog, *, hardware: str = UNSTATED) -> Score:
         hardware: the hardware that the system ran on, such as `1 × A100`; part of the protocol.
     """
     if hardware != UNSTATED and generation_log.hardware not in (None, hardware):
-        raise BadInput(f"the generation log lists {generation_log.hardware}, not {hardware}")
+        raise BadInput(f"the generation log is from {generation_log.hardware}, but the given hardware is {hardware}")
     if generation_log.audio_seconds == 0:
         raise CannotScore("no audio was generated")
     values = {

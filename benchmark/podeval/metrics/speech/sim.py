@@ -1,22 +1,22 @@
 """Speaker similarity (SIM): whether the speakers have the voices they were given.
 
 For each speaker, the cosine between the mean embedding of their speech and that of their reference recording; the value
-is the mean over speakers. Both use windows of 3 s every 2 s; windows with more than 60 % non-speech are left out, and
-the notes count those left out of the recording. Range −1 to 1, higher is better. PodEval, section 5. With a script,
-speakers are matched by name and their turns come from aligning the words of the script. Without one, diarisation finds
-the speakers, and references are assigned to them so that the total similarity is largest. This favours the system, so
-it is a separate protocol. The words are transcribed in the language of the script, which the transcriber detects if it
-is neither English nor Chinese, and are aligned with their accents and vowel signs (since version 1.3). A single
-reference without a name applies to a recording of one voice; a reference with a name belongs to the speaker of that
-name or, without a script, to the most similar speaker. The notes give the numbers of speakers found and expected, and
-the timeline the similarity of every window to its speaker's reference; `worst_window` is the lowest of these
-similarities and `low_windows` their 10th percentile. A recording that plays back its reference is not ranked
-(`reference_played` in the notes).
+is the mean over speakers. Both embeddings use windows of 3 s every 2 s; windows with more than 60 % non-speech are left
+out, and the notes count those left out of the recording. Range −1 to 1, higher is better. PodEval, section 5. With a
+script, speakers are matched by name and their turns come from aligning the words of the script. Without a script,
+diarisation finds the speakers, and references are assigned to them so that the total similarity is largest. This
+assignment favours the system, so it belongs to a separate protocol. The words are transcribed in the language of the
+script, which the transcriber detects if it is neither English nor Chinese, and are aligned with their accents and vowel
+signs (since version 1.3). A single reference without a name applies to a recording of one voice; a reference with a
+name belongs to the speaker of that name or, without a script, to the most similar speaker. The notes give the numbers
+of speakers found and expected, and the timeline the similarity of every window to its speaker's reference;
+`worst_window` is the lowest of these similarities and `low_windows` their 10th percentile. A recording that plays back
+its reference is not ranked (`reference_played` in the notes).
 
 Differs from the public code, which maps the cosine to 0…1 (`variant="podeval"`), embeds whole segments of one speaker
 that are longer than 3 s, joined up to a length of 10 s, and each reference as a whole, instead of windows
-(`embeddings="segments"`), assigns each segment to the most similar reference, and then fails with an error. Its encoder
-computes pyannote's x-vectors, and its diarizer is pyannote 3.0 (`--preset podeval` of a run).
+(`embeddings="segments"`), assigns each segment to the most similar reference, and then fails with an error. The encoder
+of that code computes pyannote's x-vectors, and its diarizer is pyannote 3.0 (`--preset podeval` of a run).
 """
 
 from typing import Annotated, Literal

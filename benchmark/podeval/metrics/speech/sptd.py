@@ -10,11 +10,12 @@ If the number of speakers heard differs from that in the script, or is lower tha
 If diarisation finds more voices than `speakers`, the most similar ones are merged, and the notes say so (since version
 1.4; unscored before). The distance between speakers is a property of the whole recording, so there is no timeline.
 
-Differs from the public code, which halves the distance (so does `variant="podeval"`), embeds whole segments of one
-speaker that are longer than 3 s, joined up to a length of 10 s, instead of windows (`embeddings="segments"`), measures
-the reference voices instead if there are any, and divides by zero if there is one speaker. Its encoder computes
-pyannote's x-vectors, and its diarizer is pyannote 3.0 (`--preset podeval` of a run). Segments and windows, with the
-same encoder and turns, give 0.622 and 0.573 for two Kokoro voices, and 0.046 and 0.033 for espeak-ng.
+The public code differs in four points. It halves the distance (so does `variant="podeval"`). Instead of windows, it
+embeds whole segments of one speaker that are longer than 3 s, joined to at most 10 s (`embeddings="segments"`). If
+there are reference voices, it measures these instead of the recording. It divides by zero if there is only one speaker.
+The encoder of that code computes pyannote's x-vectors, and its diarizer is pyannote 3.0 (`--preset podeval` of a run).
+Segments and windows, with the same encoder and turns, give 0.622 and 0.573 for two Kokoro voices, and 0.046 and 0.033
+for espeak-ng.
 """
 
 from itertools import combinations
@@ -124,10 +125,10 @@ def _expected_speakers(speakers: int, script: Script | None) -> int:
         BadInput: the number is 1, for which no distance between speakers exists, or the script contradicts it.
     """
     if speakers == 1:
-        raise BadInput(f"speakers must be 2 or more, or 0 for as many as there are, not {speakers}")
+        raise BadInput(f"speakers must be 2 or more, or 0 if their number is not given, not {speakers}")
     if script and speakers and speakers != len(script.speakers):
         raise BadInput(
-            f"speakers={speakers} was given, but the script has {len(script.speakers)}; give only one of the two"
+            f"speakers={speakers} was given, but the script has {len(script.speakers)} speakers; give only the script"
         )
     return speakers or (len(script.speakers) if script else 0)
 

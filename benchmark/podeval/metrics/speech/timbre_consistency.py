@@ -6,12 +6,13 @@ LFS-Bench, section 3 and appendix D.1, which prints "Score < 0.93: Demonstrates 
 this as a misprint for above 0.93, a value specific to its encoder. Turns come from the script if there is one. Without
 a script, the number of speakers must be given: with `speakers=1` the whole recording is treated as one voice; with
 more, diarisation must find that many. Diarisation groups speech by similarity and so overstates consistency, which is
-why its values belong to a different protocol. If it finds more voices, the most similar ones are merged, and the notes
-say so (since version 1.4; unscored before). With neither a script nor a number there is no score: a change of voice
-would be mistaken for a second person and score higher than a voice that never changes. The words are transcribed in the
-language of the script, which the transcriber detects if it is neither English nor Chinese, and are aligned with their
-accents and vowel signs (since version 1.5; before, words were split at them). The notes give the number of speakers
-found and, with a script of several speakers, the number expected; a recording in which no speaker is found is unscored.
+why its values belong to a different protocol. If diarisation finds more voices, the most similar ones are merged, and
+the notes say so (since version 1.4; unscored before). With neither a script nor a number there is no score: a change of
+voice would be mistaken for a second person and score higher than a voice that never changes. The words are transcribed
+in the language of the script, which the transcriber detects if it is neither English nor Chinese, and are aligned with
+their accents and vowel signs (since version 1.5; before, words were split at them). The notes give the number of
+speakers found and, with a script of several speakers, the number expected; a recording in which no speaker is found is
+unscored.
 
 Differs from the paper in leaving out windows with more than 60 % non-speech (counted in the notes), and in not
 resampling to 24 kHz first; `variant="lfs"` follows the paper. `worst_window`, the lowest mean cosine of a window with
@@ -104,7 +105,7 @@ def timbre_consistency(
         stride: seconds between the beginnings of consecutive windows.
     """
     if speakers < 0 or (script and speakers and speakers != len(script.speakers)):
-        raise BadInput(f"speakers must be the number of people who speak, as in the script, not {speakers}")
+        raise BadInput(f"speakers must be the number of speakers, as in the script if there is one, not {speakers}")
     recording.require_sound(window)
     if not script and not speakers:
         return Unscored(UNTOLD, "ours")

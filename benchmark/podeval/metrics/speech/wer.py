@@ -2,17 +2,18 @@
 
 (substitutions + deletions + insertions) / words of the reference; 0 is best, and values above 1 are possible. CER is
 the same over characters, and is the main value for languages without spaces between words (Chinese, Japanese, Thai).
-Both texts are normalised (`podeval.text.comparison.normalise`); the raw values are also given, or None if a language
-has no words to count. English texts are normalised by Whisper's normaliser, which unifies numbers, contractions and
-spelling; in addition, `&`, the unit next to a one (`$1`, `1%`) and the signs for degrees and currencies are read as
-words. Chinese texts are stripped of punctuation and compared in simplified characters; numbers in digits and in
-characters are equal if one can be read as the other. Text in brackets of any kind, and tags, are dropped from both
-texts; `dropped` in the notes is the dropped share of the reference. For texts in other languages, such as French or
-Japanese, the transcriber detects the language, and both texts get the normaliser `basic`: lower case without
-punctuation. Accents, vowel signs and tone marks count; the composition and width of letters, the kind of apostrophe,
-and the vowel signs of Arabic and Hebrew do not (since version 1.5; before, marks were treated as spaces, as in
-Whisper's own basic normaliser). The score names the language, or all languages of a text that has several. If a text is
-too short for its language to be identified, the transcriber's choice is used.
+Both texts are normalised (`podeval.text.comparison.normalise`); the values of the unmodified texts are also given, and
+a word error rate is None if the language has no spaces between words. English texts are normalised by Whisper's
+normaliser, which unifies numbers, contractions and spelling; in addition, `&`, the unit next to the number one (`$1`,
+`1%`) and the signs for degrees and currencies are read as words. Chinese texts are stripped of punctuation and compared
+in simplified characters; numbers in digits and in characters are equal if one can be read as the other. Text in
+brackets of any kind, and tags, are dropped from both texts; `dropped` in the notes is the dropped share of the
+reference. For texts in other languages, such as French or Japanese, the transcriber detects the language, and both
+texts get the normaliser `basic`: lower case without punctuation. Accents, vowel signs and tone marks count; the
+composition and width of letters, the kind of apostrophe, and the vowel signs of Arabic and Hebrew do not (since version
+1.5; before, marks were treated as spaces, as in Whisper's own basic normaliser). The score names the language, or all
+languages of a text that has several. If a text is too short for its language to be identified, the transcriber's choice
+is used.
 
 The following are also treated as equal: 10:30 and "ten thirty"; thousands with a point, comma, space or apostrophe;
 fractions and powers (`½`, `m²`) and their words; initials with or without points (`U.S.A.`); HTML entities and their
@@ -22,14 +23,14 @@ dropped. Different spacing in Korean counts as an error.
 Since version 1.6, every usual reading of a number, date, time, amount, unit, fraction, range, version, phone number,
 abbreviation, initialism, Roman numeral, title, sign or address counts as equal to the written form in English and
 Chinese, whichever of the two texts contains that form (`3:30 p.m.` and "half past three p.m.", `10 km/h`, `Henry VIII`,
-`5–10%`). The readings come from podeval's own grammar (`grammar="podeval"`, a part of the protocol). They apply with
-the normaliser `whisper`; a reading that leaves out a part, such as "three dollars" for `$3.50`, is an error. English
-compounds may be written as one word, as separate words or with a hyphen (`healthcare`, `health care`), because the
-difference cannot be heard.
+`5–10%`). The readings come from podeval's own grammar (`grammar="podeval"`, a part of the protocol). These readings
+apply with the normaliser `whisper`; a reading that leaves out a part, such as "three dollars" for `$3.50`, is an error.
+English compounds may be written as one word, as separate words or with a hyphen (`healthcare`, `health care`), because
+the difference cannot be heard.
 
 If the reference comes with `readings`, expressions such as `$3.50` have several accepted forms ("three dollars fifty",
 "three fifty"), including the written one. The rates are then computed against the accepted text closest to the
-transcript, found by exact search; one form is chosen for each expression, so a recording that says two of them has an
+transcript, found by exact search; one form is chosen for each expression, so a recording that says two forms has an
 error. The notes list the misread expressions, and errors are counted by tag, such as date, name or unit.
 
 Source: PodEval and LFS-Bench; computed with the transcriber of the profile and jiwer.

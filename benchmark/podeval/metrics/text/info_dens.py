@@ -1,4 +1,4 @@
-"""Information density: how many bits a content word carries.
+"""Information density: the average number of bits per content word.
 
 The Shannon entropy, in bits, of the unigram distribution of all tokens that are not stop words. It ranges from 0 to
 log2 of the number of these tokens, so it grows with the length of the text. `info_dens_norm` divides it by that bound

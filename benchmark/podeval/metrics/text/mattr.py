@@ -1,11 +1,10 @@
 """Moving-average type-token ratio (MATTR): how rich a text's vocabulary is, regardless of its length.
 
-The number of distinct tokens divided by the number of all tokens in a window of 100, averaged over windows that slide
-by one token; 0 to 1, higher is richer. Tokens are lower-cased; punctuation marks count as tokens. A text shorter than
-the window is treated as one window, flagged `short` and not ranked; a text with hardly any function words
-(`function_words` in the notes) is not ranked either. Texts in languages other than English and Chinese are tokenised
-like English, by spaces and punctuation, and flagged (`language` is `other`); those without spaces between words, such
-as Japanese, are unscored.
+The share of distinct tokens in a window of 100 tokens, averaged over windows that advance by one token; 0 to 1, higher
+is richer. Tokens are lower-cased; punctuation marks count as tokens. A text shorter than the window is treated as one
+window, flagged `short` and not ranked; a text with hardly any function words (`function_words` in the notes) is not
+ranked either. Texts in languages other than English and Chinese are tokenised like English, by spaces and punctuation,
+and flagged (`language` is `other`); those without spaces between words, such as Japanese, are unscored.
 
 Source: Covington and McFall 2010, as used by PodEval section 4.
 

@@ -53,7 +53,7 @@ class EmbeddedText:
             for card in registry.CARDS
             if card.job == "sentence_encoder" and card.profiles and language in card.options["models"]
         ]
-        hint = f"; --profile {able[0].profiles[0]} has {able[0].title}" if able else ""
+        hint = f"; use --profile {able[0].profiles[0]}, which has {able[0].title}" if able else ""
         raise ModelMissing(
             f"{registry.get_card('sentence_encoder', self.profile).title}, the sentence encoder of the profile "
             f"{self.profile}, does not support {_NAMES.get(language, language)}{hint}"

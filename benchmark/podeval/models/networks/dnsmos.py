@@ -90,8 +90,8 @@ def read_p835(path: Path) -> P835Network:
 
 
 def _split_stack(network: P835Network) -> tuple[tuple[Layer, ...], tuple[Layer, ...]]:
-    """Return the layers up to the second pool, which windows share, and the rest: a second's frames can be halved only
-    twice.
+    """Return the layers up to the second pool, which windows share, and the other layers: the frames of a second can be
+    halved only twice.
     """
     pools = [index for index, layer in enumerate(network.stack) if isinstance(layer, MaxPool)]
     return network.stack[: pools[1] + 1], network.stack[pools[1] + 1 :]

@@ -181,7 +181,7 @@ def _fill(network: Any, weights: Weights) -> None:
     """
     result = network.load_state_dict(weights, strict=False)
     if missing := [name for name in result.missing_keys if not name.endswith(_COMPUTED)]:
-        raise KeyError(f"{len(missing)} missing, such as {missing[0]}")
+        raise KeyError(f"{len(missing)} weights are missing, such as {missing[0]}")
 
 
 def _build_projection(weights: Weights) -> Callable[[Tensor], Tensor]:

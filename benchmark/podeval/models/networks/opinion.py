@@ -149,7 +149,7 @@ class Utmos22(WindowScorer):
     """The predictor.
 
     Args:
-        files: the folder of the repo on the Hub, by its id.
+        files: the model's folder, under the name of its repo on the Hub.
         weights: path of the checkpoint within the folder.
     """
 

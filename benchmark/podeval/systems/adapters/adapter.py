@@ -99,7 +99,7 @@ class Job(JobPart):
             BadInput: a line is not an item, two items share an id, or there are no items.
         """
         if not self.items_file.is_file():
-            raise NotPrepared(f"there is no items file {self.items_file}")
+            raise NotPrepared(f"the items file {self.items_file} does not exist")
         lines = self.items_file.read_bytes().splitlines()
         asks = [
             parse_json(Ask, line, f"{self.items_file}, line {number}")
@@ -109,7 +109,7 @@ class Job(JobPart):
         if not asks:
             raise BadInput(f"{self.items_file} contains no items")
         if twice := [id for id, times in Counter(ask.id for ask in asks).items() if times > 1]:
-            raise BadInput(f"{self.items_file} has two items {twice[0]}; ids must differ")
+            raise BadInput(f"{self.items_file} contains two items with the id {twice[0]}; ids must differ")
         return tuple(asks)
 
 

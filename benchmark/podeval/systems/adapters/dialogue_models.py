@@ -137,7 +137,7 @@ class Dia(SpeechModel):
         seconds = sum(len(prompt.samples) for prompt in prompts) / self.rate
         if seconds > 2 * self.prompt_seconds:
             raise BadInput(
-                f"reference voices of {seconds:.0f} s leave Dia no room for the script; give five to ten seconds each"
+                f"reference voices of {seconds:.0f} s leave Dia no room for the script; give 5 to 10 s per voice"
             )
         # A single recording of all prompts, one after the other.
         recordings = [np.concatenate([prompt.samples for prompt in prompts])] if prompts else []
@@ -152,7 +152,7 @@ class Dia(SpeechModel):
             room = int(self._model.config.encoder_config.max_position_embeddings)
             if inputs["input_ids"].shape[1] > room:
                 raise BadInput(
-                    f"{inputs['input_ids'].shape[1]} bytes of text, but the model can read at most {room} in a script"
+                    f"the script has {inputs['input_ids'].shape[1]} bytes of text, but the model reads at most {room}"
                 )
             skip = self._processor.get_audio_prompt_len(inputs["decoder_attention_mask"]) if prompts else None
             codes = self._model.generate(**inputs.to(self._model.device), **self._options)
@@ -197,7 +197,9 @@ class VibeVoice(SpeechModel):
         present = [speaker for speaker in speakers if any(turn.speaker == speaker for turn in piece.turns)]
         self._performed += 1
         if self._performed > 1 and any(speaker not in clips for speaker in present):
-            raise BadInput("the script is too long for VibeVoice to speak at once; give its speakers reference voices")
+            raise BadInput(
+                "the script is too long for VibeVoice to speak in one pass; give its speakers reference voices"
+            )
         text, sounds = self._render_dialogue(piece, speakers, clips)
         inputs = self._processor(text=text, return_tensors="pt", **self.pack_recordings(sounds))
         window = self._model.config.text_config.max_position_embeddings

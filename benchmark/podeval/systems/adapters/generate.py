@@ -73,7 +73,7 @@ def limit_time(seconds: float) -> Iterator[None]:
     """
 
     def interrupt(number: int, frame: FrameType | None) -> None:
-        raise TookTooLong(f"it did not finish within {seconds:g} s")
+        raise TookTooLong(f"the model did not finish the item within {seconds:g} s")
 
     before = signal.signal(signal.SIGALRM, interrupt)
     # The interruption is repeated, because a library may catch the first one and continue.

@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     taken_back = restore(results, job.out_folder)
     if taken_back:
-        print(f"{taken_back} items had already been made", flush=True)
+        print(f"{taken_back} items had already been generated", flush=True)
     command = [sys.executable, "-P", "-s", "-m", "podeval.systems.adapters.generate", str(file)]
     return hand_over(command, job.out_folder, results)
 
@@ -56,7 +56,7 @@ def hand_over(command: Sequence[str], out: Path, results: Path) -> int:
     """
     started = time.monotonic()
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, errors="replace") as process:
-        assert process.stderr is not None, "it is a pipe"
+        assert process.stderr is not None, "standard error is a pipe"
         tail: deque[str] = deque(maxlen=_TAIL_LINES)
         reading = threading.Thread(target=_pass_on, args=(process.stderr, tail), daemon=True)
         reading.start()

@@ -62,7 +62,7 @@ class Bark(SpeechModel):
         if not count:
             languages = ", ".join(sorted(self._presets)) or "none"
             raise BadInput(
-                f"this Bark model has no voice preset for {language} (languages in {VOICES}: {languages}); add some"
+                f"this Bark model has no voice preset for {language}, only for these languages in {VOICES}: {languages}"
             )
         self._language = language
         return count
@@ -106,7 +106,7 @@ def list_voices(folder: Path) -> dict[str, list[dict[str, str]]]:
     for match in sorted(newer or names, key=lambda match: int(match[2])):
         paths = presets[match[0]]
         if not isinstance(paths, dict) or not all(isinstance(paths.get(part), str) for part in _PARTS):
-            raise BadInput(f"{VOICES} does not name the arrays {', '.join(_PARTS)} of {match[0]}")
+            raise BadInput(f"{VOICES} does not list the arrays {', '.join(_PARTS)} of {match[0]}")
         voices.setdefault(match[1], []).append({part: paths[part] for part in _PARTS})
     return voices
 
@@ -123,13 +123,13 @@ def read_voice(folder: Path, paths: dict[str, str]) -> dict[str, "np.ndarray[Any
         if Path(name).is_absolute() or ".." in Path(name).parts or path.is_symlink() or not path.is_file():
             raise BadInput(f"{VOICES} names {name!r}, which is not a file in the model's folder")
         if path.stat().st_size > _ARRAY_MOST:
-            raise BadInput(f"{name} is {path.stat().st_size} bytes; an array of a voice has at most {_ARRAY_MOST}")
+            raise BadInput(f"{name} has {path.stat().st_size} bytes, but a voice array may have at most {_ARRAY_MOST}")
         try:
             array = np.load(path, allow_pickle=False)
         except (ValueError, OSError, EOFError) as error:
             raise BadInput(f"{name} is not a readable array ({error})") from None
         if not isinstance(array, np.ndarray) or array.ndim != _PARTS[part] or array.dtype.kind not in "iu":
-            raise BadInput(f"{name} is not a {part}: it needs integers in {_PARTS[part]} dimensions")
+            raise BadInput(f"{name} is not a {part}, which must contain integers in {_PARTS[part]} dimensions")
         arrays[part] = array.astype(np.int64)
     return arrays
 
@@ -155,7 +155,7 @@ class Vits(SpeechModel):
         tokenizer = super().open_processor(job, device)
         for flag, package in (("phonemize", "phonemizer"), ("is_uroman", "uroman")):
             if getattr(tokenizer, flag, False) and util.find_spec(package) is None:
-                raise BadInput(f"this VITS model reads its text through {package}, which is not installed here")
+                raise BadInput(f"this VITS model needs the package {package} to read text; install {package} first")
         return tokenizer
 
     @property
@@ -356,7 +356,7 @@ class GradiumPhonon(PocketTts):
         self._voices = _read_voices(job.model_folder, int(self._model.config.audio_prompt_dim))
 
     def voices(self, language: str) -> int | None:
-        """Return the number of voices in its repo; 1 if the repo has none, because a voice is then drawn."""
+        """Return the number of voices in its repo; 1 if the repo has none, because it then uses a random voice."""
         return max(1, len(self._voices))
 
     def say(self, text: str, voice: int, reference: VoiceClip | None, seed: int) -> Samples:

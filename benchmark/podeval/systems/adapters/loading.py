@@ -125,7 +125,7 @@ def draw_sound(text: str, seed: int) -> Iterator[None]:
             # A template is the repo's own program, so any error that it raises is the system's fault.
             if is_out_of_memory(error):
                 raise
-            raise SpeechFailed(f"the model produced nothing that can be decoded ({error}): {text[:80]!r}") from error
+            raise SpeechFailed(f"the model's output for {text[:80]!r} cannot be decoded ({error})") from error
 
 
 def read_wave(wave: Any, text: str) -> Samples:
@@ -139,7 +139,7 @@ def read_wave(wave: Any, text: str) -> Samples:
         SpeechFailed: the output is empty.
     """
     if wave is None or not wave.numel():
-        raise SpeechFailed(f"the model stopped immediately: {text[:80]!r}")
+        raise SpeechFailed(f"the model stopped immediately and returned no audio for {text[:80]!r}")
     return np.asarray(wave.float().cpu().numpy(), np.float32).reshape(-1)
 
 
@@ -151,7 +151,7 @@ def require_room(inputs: Any, window: int, what: str) -> None:
     """
     length = int(inputs["input_ids"].shape[1])
     if length >= window:
-        raise BadInput(f"{what} is {length} tokens long, but the model's window is {window}; podeval shortens nothing")
+        raise BadInput(f"{what} has {length} tokens, but the model's window is {window}; podeval never shortens a text")
 
 
 def load_reader(kind: str, folder: Path) -> Any:

@@ -201,7 +201,7 @@ class Supplied(OneByOne[Product]):
     def _read_words(self, name: str) -> str:
         path = resolve_plain(self._folder, name)
         if path.stat().st_size > MOST_BYTES:
-            raise SpeechFailed(f"{name} is {path.stat().st_size} bytes long; a text has at most {MOST_BYTES}")
+            raise SpeechFailed(f"{name} is {path.stat().st_size} bytes long; a text may have at most {MOST_BYTES}")
         try:
             return decode_text(path.read_bytes(), name)
         except BadInput as refusal:
@@ -231,7 +231,7 @@ def read_manifest(folder: Path) -> dict[tuple[str, int | None], ManifestLine]:
     """Read the manifest's lines by item and seed; empty if there is no manifest.
 
     Raises:
-        BadInput: a line is invalid; the message names it and the reason.
+        BadInput: a line is invalid; the message names the line and the reason.
     """
     path = folder / MANIFEST
     if path.is_symlink():
@@ -246,7 +246,9 @@ def read_manifest(folder: Path) -> dict[tuple[str, int | None], ManifestLine]:
             continue
         # Parsed JSON takes up to sixty times the memory of its text, and each entry takes half a kilobyte.
         if len(line) > _LINE_MOST or len(lines) == _LINES_MOST:
-            raise BadInput(f"{MANIFEST}, line {number}: the limit is {_LINES_MOST:,} lines of {_LINE_MOST:,} bytes")
+            raise BadInput(
+                f"{MANIFEST}, line {number}: a manifest may have at most {_LINES_MOST:,} lines of {_LINE_MOST:,} bytes"
+            )
         entry: ManifestLine = parse_json(ManifestLine, line, f"{MANIFEST}, line {number}")
         if (entry.item, entry.seed) in lines:
             raise BadInput(f"{MANIFEST}, line {number}: {entry.item} appears twice; remove one of the two lines")
@@ -296,7 +298,7 @@ class OwnOutputs(Supplied, OwnMaker[Product]):
         """Refuse a folder that has no output for any of these items.
 
         Raises:
-            BadInput: there are none; the message gives an expected file name and the existing file names.
+            BadInput: there is no output; the message gives an expected file name and the existing file names.
         """
         if any(self.fingerprint(ask, seed) is not None for ask in asks):
             return

@@ -54,24 +54,24 @@ class Preset:
 PRESETS = {
     preset.name: preset
     for preset in (
-        Preset("default", "the model's repo", "As the model's own generation_config.json says."),
+        Preset("default", "the model's repo", "The settings in the model's own generation_config.json."),
         Preset(
             "podbench",
             "PodBench, section 4.1",
-            "Sampling as the model's repo recommends, at most 16,384 new tokens.",
+            "Sampling as recommended by the model's repo, with at most 16,384 new tokens.",
             max_new_tokens=16_384,
         ),
         Preset(
             "podbench-thinking",
             "PodBench, section 4.1",
-            "Like podbench; a hybrid model is asked to think first, and its thoughts are dropped.",
+            "As for podbench, but a hybrid model is asked to think first, and its thoughts are dropped.",
             max_new_tokens=16_384,
             thinking=True,
         ),
         Preset(
             "podbench-direct",
             "PodBench, section 4.1",
-            "Like podbench; a hybrid model is asked not to think.",
+            "As for podbench, but a hybrid model is asked not to think.",
             max_new_tokens=16_384,
             thinking=False,
         ),
@@ -174,7 +174,7 @@ def require_voices(folder: Path) -> Path:
         BadInput: there is no such folder, or no recording of a voice in it.
     """
     if not folder.is_dir():
-        raise BadInput(f"there is no folder of reference voices {folder}")
+        raise BadInput(f"the folder of reference voices {folder} does not exist")
     if not _list_recordings(folder):
         raise BadInput(f"{folder} contains no reference voices; name them 01.wav to 25.wav, as docs/adapters.md says")
     return folder

@@ -106,7 +106,7 @@ class LanguageModel:
         if prompt >= self.window:
             raise BadInput(
                 f"the request is {prompt} tokens long, but the model's window is {self.window}; "
-                "podeval shortens nothing"
+                "podeval never shortens a text"
             )
         return min(most, self.window - prompt)
 
@@ -210,7 +210,7 @@ class ScriptWriter:
         for ask in asks:
             if ask.prompt is None:
                 raise BadInput(
-                    f"item {ask.id} has no prompt to write from; its benchmark's track asks for something else"
+                    f"item {ask.id} has no prompt for a script; its benchmark's track asks for other outputs"
                 )
         begin = time.perf_counter()
         chats = [[{"role": "user", "content": str(ask.prompt)}] for ask in asks]
@@ -239,7 +239,7 @@ def check(folder: Path, base: Path | None = None) -> None:
     if not (folder / "adapter_model.safetensors").is_file():
         raise BadInput("the adapter has no adapter_model.safetensors; save it with peft's save_pretrained")
     if base is None:
-        raise BadInput("the repo contains a LoRA adapter; name the model it adapts under base, with its commit")
+        raise BadInput("the repo contains a LoRA adapter; specify the model that it adapts under base, with its commit")
     if is_lora(base):
         raise BadInput("the base of an adapter must be a whole model, not another adapter")
     check(base)

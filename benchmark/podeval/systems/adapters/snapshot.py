@@ -52,22 +52,22 @@ def check_voices_file(path: Path) -> None:
     """
     name = path.name
     if path.stat().st_size > _LARGEST:
-        raise BadInput(f"{name} is {path.stat().st_size} bytes; at most {_LARGEST} are allowed")
+        raise BadInput(f"{name} has {path.stat().st_size} bytes, but at most {_LARGEST} are allowed")
     try:
         # Each file listed in the archive becomes an object of about a kilobyte when the archive is opened.
         if path.read_bytes().count(b"PK\1\2") > _MEMBERS_MOST:
-            raise BadInput(f"{name} contains more than a dictionary of tensors needs ({_MEMBERS_MOST:,} files)")
+            raise BadInput(f"{name} contains more than {_MEMBERS_MOST:,} files, too many for a dictionary of tensors")
         with zipfile.ZipFile(path) as archive:
             if sum(member.file_size for member in archive.infolist()) > _LARGEST:
                 raise BadInput(f"{name} unpacks to more than {_LARGEST} bytes")
             if any(member.compress_type != zipfile.ZIP_STORED for member in archive.infolist()):
-                raise BadInput(f"{name} is compressed, which torch.save does not do; save it again")
+                raise BadInput(f"{name} is compressed; save it again with torch.save, which does not compress")
             (program,) = (member for member in archive.infolist() if member.filename.endswith("/data.pkl"))
             if program.file_size > _PROGRAM_MOST:
-                raise BadInput(f"{name} contains more than a dictionary of tensors needs ({program.file_size} bytes)")
+                raise BadInput(f"{name} has a pickle of {program.file_size} bytes, too large for tensors alone")
             _check_program(archive.read(program), name)
     except (zipfile.BadZipFile, OSError, ValueError, KeyError, NotImplementedError, RuntimeError, MemoryError) as error:
-        raise BadInput(f"{name} is not what torch.save writes ({error or type(error).__name__})") from None
+        raise BadInput(f"{name} was not written by torch.save ({error or type(error).__name__})") from None
 
 
 def _check_program(program: bytes, name: str) -> None:
@@ -75,7 +75,7 @@ def _check_program(program: bytes, name: str) -> None:
     for count, (instruction, argument, _) in enumerate(pickletools.genops(program)):
         if count >= _INSTRUCTIONS_MOST:
             raise BadInput(
-                f"{name} contains more than a dictionary of tensors needs ({_INSTRUCTIONS_MOST:,} instructions)"
+                f"{name} has more than {_INSTRUCTIONS_MOST:,} instructions, too many for a dictionary of tensors"
             )
         if instruction.name not in _PLAIN:
             raise BadInput(f"{name} may contain code (instruction {instruction.name}); it must contain only tensors")
@@ -253,7 +253,7 @@ def check_safetensors(path: Path) -> None:
                 f"{path.name} has a header that cannot be read; save it with the safetensors library"
             ) from None
     if 8 + length + claimed != size:
-        raise BadInput(f"{path.name} is {size} bytes, which is not what its header states; upload it again")
+        raise BadInput(f"{path.name} is {size} bytes, but its header states a different size; upload it again")
 
 
 def _files(folder: Path) -> Iterator[Path]:
@@ -272,7 +272,7 @@ def _has_voices_file(folder: Path) -> bool:
 
 def _read_json(path: Path, name: Path) -> Any:
     if path.stat().st_size > _JSON_MOST:
-        raise BadInput(f"{name} is {path.stat().st_size} bytes of JSON; at most {_JSON_MOST} are allowed")
+        raise BadInput(f"{name} is {path.stat().st_size} bytes of JSON, but at most {_JSON_MOST} are allowed")
     try:
         return parse_json(path.read_bytes(), _VALUES_MOST)
     except ValueError as error:

@@ -142,7 +142,7 @@ class SpeechModel:
         """
         if not reference.text:
             raise BadInput(
-                f"{self.title} needs the words of a reference voice in addition to its recording; give its text"
+                f"{self.title} needs the transcript of a reference voice next to its recording; give the transcript"
             )
         return reference
 

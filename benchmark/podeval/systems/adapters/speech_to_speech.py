@@ -53,7 +53,7 @@ class QwenOmni:
         self._options = {f"thinker_{name}": value for name, value in sampling.items()}
         voices = self._voices()
         if not self._model.has_talker or not voices:
-            raise BadInput(f"this {self.title} has no talker or no voice and cannot speak; submit a model that can")
+            raise BadInput(f"this {self.title} has no talker or no voice and cannot speak; submit a different model")
         self._voice = voices[0]
 
     def begin(self, language: str) -> None:
@@ -97,7 +97,7 @@ class QwenOmni:
         tokens = sequences[0, prompt_length:].tolist()
         text = self._tokenizer.decode(tokens, skip_special_tokens=True).strip()
         if not text:
-            raise SpeechFailed("the model answered without words")
+            raise SpeechFailed("the model's answer contains no words")
         samples, rate = finish(loading.read_wave(self._wave(waves), text), SPEAKS_AT, self._preset)
         speech = Speech(samples, rate, turns=(), wall_seconds=0.0)  # the conversation is timed as a whole
         return SpokenAnswer("", speech, text), {
@@ -234,7 +234,7 @@ class Conversing(OneByOne[SpokenAnswers]):
     def make_one(self, ask: Ask, seed: int) -> SpokenAnswers:
         """Answer the turns in an item."""
         if ask.user is None:
-            raise BadInput(f"item {ask.id} has no turns of a person to answer; its track asks for something else")
+            raise BadInput(f"item {ask.id} has no turns of a person to answer; its track asks for other outputs")
         folder = self.job.items_file.parent
         recordings = [read_mono(folder / turn.require_audio(ask.id), RATE, _LONGEST) for turn in ask.user]
         begin = time.perf_counter()
@@ -277,7 +277,7 @@ class Cascade:
         """
         words = self.transcriber.transcribe(recording, self._language).text
         if not words:
-            raise SpeechFailed("the system's transcriber heard no words, so there is nothing to answer")
+            raise SpeechFailed("the system's transcriber recognised no words, so there is nothing to answer")
         self._messages.append({"role": "user", "content": words})
         (written,) = self.writer.answers([self._messages], [seed])
         self._messages.append({"role": "assistant", "content": written["text"]})

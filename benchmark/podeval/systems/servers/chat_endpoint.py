@@ -61,7 +61,7 @@ class ChatEndpoint(ServerSystem):
         kind = open_kind(server_kind, connection, model)
         if not kind.chats:
             raise BadInput(
-                f"--server-kind {server_kind} can only speak, not write or answer; give the address of "
+                f"a server of the kind {server_kind} can only speak, not write or answer; give the address of "
                 "an API like OpenAI's (--server-kind openai)"
             )
         first = next((name for name in voice if "=" not in name), cls.voice)
@@ -155,7 +155,7 @@ def _read_answer(turn: RecordedUserTurn, answer: ChatAnswer, response: ServerRes
     try:
         body = decode_base64(audio["data"])
     except ValueError:
-        raise SpeechFailed(f"the audio of the answer to turn {turn.id} is not base64") from None
+        raise SpeechFailed(f"the audio of the answer to turn {turn.id} is not valid base64") from None
     whole = replace(
         response, body=body, headers={"content-type": "audio/wav"}, arrivals=((response.seconds, len(body)),)
     )

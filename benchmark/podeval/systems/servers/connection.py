@@ -117,7 +117,7 @@ class ServerConnection:
         tries: maximum number of attempts for a request.
         sleep: function that waits between attempts.
         refused: the fields that the server has refused so far.
-        key_header: the header that carries the key.
+        key_header: the header that contains the key.
         key_prefix: the text before the key in this header.
     """
 
@@ -181,7 +181,7 @@ class ServerConnection:
         return self.repeat(lambda tries: self._ask(path, body, read, seconds, tries, send))
 
     def repeat(self, ask: Callable[[int], Answer]) -> Answer:
-        """Return the result of a request, retrying it while the server reports a temporary failure; `ask` gets the
+        """Return the result of a request, retrying it while the server reports a temporary failure; `ask` receives the
         attempt number.
         """
         tried_enough = stop_after_attempt(self.tries)
@@ -196,7 +196,7 @@ class ServerConnection:
         for attempt in retrying:
             with attempt:
                 return ask(attempt.retry_state.attempt_number)
-        raise AssertionError("tenacity returns or raises")
+        raise AssertionError("tenacity either returns or raises")
 
     def post_form(self, path: str, data: Mapping[str, str], files: Mapping[str, tuple[str, bytes, str]]) -> Any:
         """Send a form with files once, and return the answer as JSON.
@@ -221,7 +221,7 @@ class ServerConnection:
         return require_no_error(ServerResponse(response.content, dict(response.headers), (), 0.0, 1))
 
     def get(self, path: str, *, at_root: bool = False) -> Any:
-        """Return the answer at a path as JSON; None if there is none.
+        """Return the answer at a path as JSON; None if there is no JSON.
 
         Args:
             path: path below the base URL.
@@ -242,7 +242,7 @@ class ServerConnection:
             return b"".join(read_body(response, FACT_BYTES))
 
     def list_refused(self) -> dict[str, Any]:
-        """Return an output's details about refused fields, in the server's words; empty if there are none."""
+        """Return an output's details about refused fields, in the server's words; empty if none was refused."""
         return {"refused_fields": dict(self.refused.words)} if self.refused.words else {}
 
     def hide_key(self, text: str) -> str:

@@ -1,4 +1,4 @@
-"""A live conversation over a WebSocket: it plays a person's recorded turns, and receives a server's speech.
+"""A live conversation over a WebSocket: a person's recorded turns are sent to a server, which answers in speech.
 
 Audio is sent as from a microphone, 10 ms at a time, with silence between the turns; each piece is sent when its last
 sample would have been recorded. The next turn begins when the system has been silent for half a second after its
@@ -218,7 +218,7 @@ class LiveConversation:
             await self._send("input_audio_buffer.commit", final=final)
 
     async def _acknowledge(self, number: int) -> None:
-        """Report to a server that otherwise forgets its answers that the answers to a turn were played."""
+        """Tell the server that its answers to a turn were played, if it would otherwise forget them."""
         if not self._dialect.acknowledged or self._now < self._channel.end:
             return
         for response in self._responses.values():
@@ -228,7 +228,7 @@ class LiveConversation:
                 await self._send("playback.ack", _ASIDE, played_ms=played, **ids)
 
     async def _send(self, kind: str, purpose: str = "event", **fields: Any) -> None:
-        """Send an event; an error in reply to an optional event is only noted."""
+        """Send an event; an error in reply to an optional event is only recorded."""
         self._events += 1
         await self._socket.send_str(json.dumps({"type": kind, "event_id": f"{purpose}_{self._events}", **fields}))
 
@@ -309,7 +309,7 @@ class LiveConversation:
             data = decode_base64(event.get("delta", event.get("audio")))
             samples = (np.frombuffer(data, "<i2") / 32_768).astype(np.float32)
         except (ValueError, AttributeError):
-            raise ServerBroke("the server sent audio that is not base64 of 16-bit samples") from None
+            raise ServerBroke("the server sent audio that is not 16-bit samples in base64") from None
         if data.startswith(b"RIFF"):
             raise SpeechFailed("the server sends audio files instead of the requested 16-bit samples")
         response.audible = True
@@ -390,7 +390,7 @@ class LiveConversation:
         walls = [answer.speech.wall_seconds for answer in answers]
         late = max(left - number * FRAME for number, left in enumerate(self._left, 1))
         if late > 2 * FRAME:
-            self._notes.append(f"audio was sent up to {late:.2f} s late: this machine or the server was busy")
+            self._notes.append(f"audio was sent up to {late:.2f} s late because this machine or the server was busy")
         details: dict[str, Any] = {"dialect": self._dialect.name, "requests": tries, "times": times}
         if self._pace == 1:
             details["playback"] = summarise_playback(playback, walls)

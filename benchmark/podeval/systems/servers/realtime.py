@@ -1,4 +1,4 @@
-"""`/v1/realtime`: a person's recorded turns are played over a WebSocket to a server, which answers when it chooses to.
+"""`/v1/realtime`: a person's recorded turns are sent over a WebSocket to a server, which decides when to answer.
 
 This module supports OpenAI's realtime API and its dialects (`podeval.systems.servers.realtime_dialects`).
 `podeval.systems.servers.live_conversation` conducts and records a conversation.

@@ -109,7 +109,7 @@ def make_session(
 
 
 def find_in(event: Mapping[str, Any], *names: str) -> Any:
-    """Return an event's value at this path of names; None if there is none."""
+    """Return an event's value at this path of names; None if there is no value."""
     value: Any = event
     for name in names:
         value = value.get(name) if isinstance(value, Mapping) else None

@@ -10,7 +10,7 @@ from podeval.models.http_errors import PASSING, HttpError
 from podeval.systems.speech import SpeechFailed
 
 KEY = "PODEVAL_SERVER_KEY"
-"""Environment variable that contains the server's key; the kind of the server determines the header that carries it."""
+"""Environment variable that contains the server's key; the kind of the server determines the header for it."""
 
 CONTENT = (
     *("model", "model_id", "input", "text", "inputs", "contents", "messages"),

@@ -1,4 +1,4 @@
-"""The audio of a response: a file, samples without a header, or server-sent events that carry either.
+"""The audio of a response: a file, samples without a header, or server-sent events that contain either.
 
 The format of the audio is determined by its bytes, not by its label. A response is refused if its label does not denote
 audio (the message names the label) or if it is text, regardless of its label; if the label is not informative
@@ -56,7 +56,7 @@ _OTHER_SAMPLES = re.compile(
 """Names of sample formats other than 16-bit integers."""
 _SOUNDS = ("audio", "audio_data", "audio_base64")
 _PIECES = ("delta", "data", "chunk")
-"""Names under which events carry base64; the second group applies only if the event's type indicates audio."""
+"""Names under which events contain base64; the second group applies only if the event's type indicates audio."""
 _CARRIERS = re.compile(r"$|.*(audio|speech|sound|delta|chunk)")
 _WORDS = re.compile(r"transcript|(\b|output_)text\b(?!-to)")
 """Words in the types of text events, whose `delta` is not audio and whose end is not the end of the speech."""
@@ -131,7 +131,7 @@ def read_sound(response: ServerResponse, what: str) -> ServedSound:
     rates = sorted({rate for _, rate, _, _ in read})
     samples = np.concatenate([sound for sound, _, _, _ in read])
     if not len(samples) or not np.all(np.isfinite(samples)) or len(rates) > 1:
-        fault = f"audio of {rates} Hz" if len(rates) > 1 else "no samples, or NaN or infinite ones,"
+        fault = f"audio of {rates} Hz" if len(rates) > 1 else "audio without samples, or with NaN or infinite samples,"
         raise SpeechFailed(f"the server sent {fault} for {what[:60]!r}")
     (rate,) = rates
     stated = _stated_rate(response.headers)
@@ -161,7 +161,7 @@ def _decode(response: ServerResponse) -> tuple[Samples, int, int, str | None]:
             reason = str(refusal).replace(repr(str(path)), "it")
             raise ServerBroke(f"the server sent audio that cannot be decoded: {reason}") from None
         offset = body.find(b"data", 12, 4096) + 8 if sound.container == "wav" else 0
-        note = f"{sound.container} from the server: {sound.note}" if sound.note else None
+        note = f"the server sent {sound.container}: {sound.note}" if sound.note else None
         return _to_mono(np.asarray(sound.samples)), sound.rate, offset, note
 
 
@@ -190,7 +190,7 @@ def _read_samples(response: ServerResponse) -> tuple[Samples, int, int, str | No
     if len(response.body) % (np.dtype(kind).itemsize * channels):
         raise ServerBroke(f"the server sent {len(response.body)} bytes; the last 16-bit sample is incomplete")
     samples = np.frombuffer(response.body, kind).astype(np.float32).reshape(-1, channels) / np.float32(_KINDS[kind])
-    notes += ["the server sent samples as random as noise, perhaps in another format"] if is_like_noise(samples) else []
+    notes += ["the server's samples are as random as noise; is the format right?"] if is_like_noise(samples) else []
     return _to_mono(samples), rate or PCM_RATE, 0, "; ".join(notes) or None
 
 
@@ -200,14 +200,14 @@ def _cut(body: bytes, kind: str) -> NDArray[Any]:
 
 
 def _unpack_events(response: ServerResponse, what: str) -> list[ServerResponse]:
-    """Return the files, or the samples, that server-sent events carry, each piece with the time of its event.
+    """Return the files, or the samples, that server-sent events contain, each piece with the time of its event.
 
     Audio after the end of one sentence also belongs to the speech; an end event that repeats all of it adds nothing.
 
     Raises:
         ServerError: an event states an error.
         ServerBroke: an event is truncated, or no event reports the end of the speech.
-        SpeechFailed: no event carries audio.
+        SpeechFailed: no event contains audio.
     """
     files: list[list[tuple[float, bytes]]] = []
     headers, is_done = {**response.headers, "content-type": "application/octet-stream"}, False
@@ -274,7 +274,7 @@ def _repeats(sound: bytes, before: bytes) -> bool:
 
 
 def _find_sound(event: Mapping[str, Any], kind: str) -> bytes:
-    """Return an event's audio, found under one of the names for its kind at any depth; empty if there is none.
+    """Return an event's audio, found under one of the names for its kind at any depth; empty without audio.
 
     Raises:
         ValueError: the audio is not base64.
@@ -293,7 +293,7 @@ def decode_base64(text: str) -> bytes:
     text = "".join(text.rpartition("base64,")[2].split()).translate(_SAFE_ALPHABET).rstrip("=")
     data = base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
     if base64.b64encode(data).decode().rstrip("=") != text:
-        raise ValueError("base64 that was cut in pieces")
+        raise ValueError("the base64 was cut into pieces")
     return data
 
 

@@ -3,7 +3,7 @@ turn.
 
 The kind of the server determines which requests are sent, and in what form (`podeval.systems.servers.kinds`). Turns are
 requested one after the other, so the times are those that a single listener would experience, unless several requests
-are in flight (`podeval.systems.servers.streaming`); they are joined as in the built-in readers
+are in flight (`podeval.systems.servers.streaming`). The audio of the turns is joined as in the built-in readers
 (`podeval.systems.dialogue_reader`). A whole dialogue is cut only if it is too long for a request.
 `podeval.systems.servers.sound_reading` reads the audio; if headers contradict the audio, the audio takes precedence,
 and the log records this.
@@ -102,12 +102,12 @@ class SpeechEndpoint(ServerSystem):
         if clone and voice:
             raise BadInput("--clone gives each speaker the reference voice of the item; leave out --voice")
         if clone and not kind.clones:
-            raise BadInput(f"--server-kind {kind.name} accepts no reference voices; leave out --clone")
+            raise BadInput(f"a server of the kind {kind.name} accepts no reference voices; leave out --clone")
         if stream and not kind.streams:
-            raise BadInput(f"--server-kind {kind.name} sends its audio in one piece; leave out --stream")
+            raise BadInput(f"a server of the kind {kind.name} sends its audio in one piece; leave out --stream")
         speakers = kind.count_speakers(clone)
         if dialogue == "whole" and speakers < 2 and not clone:
-            raise BadInput(f"--server-kind {kind.name} accepts one turn per request; leave out --dialogue whole")
+            raise BadInput(f"a server of the kind {kind.name} accepts one turn per request; leave out --dialogue whole")
         fits = kind.names_voices or (len(voice) < 2 and not any("=" in name for name in voice))
         if dialogue == "whole" and not fits:
             raise BadInput(
@@ -183,7 +183,9 @@ class SpeechEndpoint(ServerSystem):
         voices = self._assign_voices(ask, script.speakers, whole)
         speech = (self._perform if whole else self._read)(script, voices, seed)
         if self.whole and not whole:
-            note = f"scripts of more than {most} speakers are sent turn by turn, because a request accepts {most}"
+            note = (
+                f"scripts of more than {most} speakers are sent turn by turn, because a request may have at most {most}"
+            )
             return replace(speech, details={**speech.details, "notes": [*speech.details.get("notes", ()), note]})
         return speech
 
@@ -297,7 +299,9 @@ class SpeechEndpoint(ServerSystem):
             )
         clips = {speaker: ReferenceClip.read(ask.voices[speaker]) for speaker in speakers}
         if len({clip.digest for clip in clips.values()}) < len(clips):
-            raise RequestRefused(f"two speakers of {ask.id} have the same reference voice")
+            raise RequestRefused(
+                f"two speakers of {ask.id} have the same reference voice, but each needs a different one"
+            )
         # If several items are in flight, only one of them uploads a voice.
         with self._adopting:
             for clip in clips.values():

@@ -1,4 +1,4 @@
-"""How audio that arrives in chunks would have played: when it starts, how steadily it plays, and where it stalls.
+"""The playback of audio that arrives in chunks: when it starts, how steadily it plays, and where it stalls.
 
 Playback begins with the first audio that arrives. Each chunk must arrive before the previous audio ends; otherwise
 playback stalls until it arrives and then continues. The values come from this client's clock and from decoded audio; a

@@ -67,7 +67,7 @@ class SystemChannel:
 
     @property
     def end(self) -> float:
-        """Time at which all received audio has been played; 0 if there is none."""
+        """Time at which all received audio has been played; 0 if no audio was received."""
         return self.pieces[-1].end if self.pieces else 0.0
 
     def play(self, piece: PlacedSound) -> None:

@@ -268,7 +268,10 @@ def split_timed_words(words: Iterable[tuple[str, float, float]], language: str) 
     for text, start, end in words:
         part_text, at = spoken[at : at + len(text)], at + len(text) + 1
         if not (math.isfinite(start) and math.isfinite(end) and start <= end):
-            raise BadInput(f"the word {text!r} has times {start} to {end}; they must be finite seconds in order")
+            raise BadInput(
+                f"the word {text!r} has times {start} to {end}; times must be numbers of seconds, and no word may end "
+                "before it starts"
+            )
         parts = split_words(part_text, language)
         size, done = sum(map(len, parts)), 0
         for part in parts:

@@ -62,7 +62,7 @@ def place_recordings(
     for file, texts in spoken.items():
         chain = _find_chain(texts, runs, run)
         if len(chain) < max(FEWEST_RUNS, LEAST_SHARE * len(texts)):
-            reasons[file] = "its words are not in the book"
+            reasons[file] = "the words of this recording are not in the book"
             continue
         (begin, first), (end, last) = chain[0], chain[-1]
         past = words[last + run - 1][1] + 1
@@ -70,7 +70,9 @@ def place_recordings(
     places: list[_Place] = []
     for passage in sorted(found_places, key=lambda one: (one.first, -one.past)):
         if places and passage.past <= places[-1].past:
-            reasons[passage.file] = f"it reads the same passage as {places[-1].file}; provide only one of the two"
+            reasons[passage.file] = (
+                f"this recording reads the same passage as {places[-1].file}; provide only one of the two"
+            )
             continue
         passage.first = max(passage.first, places[-1].past if places else 0)
         places.append(passage)

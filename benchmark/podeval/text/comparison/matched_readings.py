@@ -267,7 +267,7 @@ def _find_figures(
     Args:
         pieces: the pieces of the text.
         others: the pieces of the other text.
-        partners: equal piece of the other text for each piece of this one; None if there is none.
+        partners: equal piece of the other text for each piece of this one; None without an equal piece.
         inverse: the same pairs, indexed by piece of the other text.
     """
     last = shift = 0

@@ -85,10 +85,10 @@ def open_kind(name: str, connection: "ServerConnection", model: str) -> "ServerK
 def _list_statements(connection: "ServerConnection") -> Iterator[tuple[str, str]]:
     """Yield the statements that a server makes about itself."""
     for model in _list_models(connection):
-        yield "its /models are owned by", str(model.get("owned_by") or "")
+        yield "its /models states the owner", str(model.get("owned_by") or "")
     about = connection.get("openapi.json", at_root=True)
     info = about.get("info") if isinstance(about, dict) else None
-    yield "its /openapi.json is of", str(info.get("title") or "") if isinstance(info, dict) else ""
+    yield "its /openapi.json has the title", str(info.get("title") or "") if isinstance(info, dict) else ""
 
 
 def _list_models(connection: "ServerConnection") -> list[dict[str, Any]]:

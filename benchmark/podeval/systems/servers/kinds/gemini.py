@@ -111,10 +111,12 @@ class Gemini(ServerKind):
                         kind = sound.get("mimeType", kind)
                         pieces.append((at, decode_base64(sound["data"])))
             except (ValueError, TypeError, KeyError, AttributeError):
-                raise ServerBroke(f"the server's answer for {what[:60]!r} is not Gemini's: {text[:80]!r}") from None
+                raise ServerBroke(
+                    f"the server's answer for {what[:60]!r} is not in Gemini's format: {text[:80]!r}"
+                ) from None
         reason = ", ".join(dict.fromkeys(str(one) for one in reasons if one))
         if not pieces:
-            raise SpeechFailed(f"Gemini sent no audio for {what[:60]!r}; the stated reason is {reason or 'missing'}")
+            raise SpeechFailed(f"Gemini sent no audio for {what[:60]!r} (stated reason: {reason or 'none'})")
         if reason != "STOP":
             why = f" ({reason})" if reason else ""
             raise ServerBroke(f"Gemini's answer ends before the speech for {what[:60]!r} is complete{why}")

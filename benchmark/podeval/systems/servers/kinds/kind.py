@@ -45,7 +45,7 @@ class ServerKind(ABC):
         hosts: hosts of this kind's clouds, including all their subdomains.
         owners: words by which servers of this kind identify themselves.
         base_path: the path of the API, for an address without a path.
-        key_header: the header that carries the key.
+        key_header: the header that contains the key.
         key_prefix: the text before the key in this header.
         query: request fields that are sent in the URL.
         clones: whether it takes reference voices.
@@ -128,7 +128,7 @@ class ServerKind(ABC):
         Raises:
             BadInput: this kind accepts only one turn per request.
         """
-        raise BadInput(f"--server-kind {self.name} accepts one turn per request; leave out --dialogue whole")
+        raise BadInput(f"a server of the kind {self.name} accepts one turn per request; leave out --dialogue whole")
 
     @property
     def names_voices(self) -> bool:

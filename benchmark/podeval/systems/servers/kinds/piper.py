@@ -43,7 +43,7 @@ class PiperServer(ServerKind):
         if not isinstance(answer, dict) or not answer:
             raise BadInput(
                 f"{self.connection.url}/voices lists no voices, and Piper's server uses its default voice for "
-                f"unknown ones; correct the address, or start a piper-tts that has /voices"
+                f"unknown ones; correct the address, or start a version of piper-tts that has /voices"
             )
         configs = {name: about for name, about in answer.items() if isinstance(about, dict)}
         return tuple(
