@@ -4,8 +4,8 @@ changes that should not affect it.
     python studies/human_likeness.py [--voices 5] [--clips 4]
 
 Half of the shipped readers are the reference; the other half are people outside it. Each built-in system reads the
-words of the readers. The damage is that of `podeval.recording.likeness_windows`, or a flattened melody, at three
-strengths each, in clips of one voice each. The script prints Markdown; docs/studies/human-likeness.md contains the
+words of the readers. The damage is that of `podeval.recording.likeness_windows`, at three strengths each, in
+clips of one voice each. The script prints Markdown; docs/studies/human-likeness.md contains the
 figures. Earlier measurements are read from podeval's cache.
 """
 
@@ -25,18 +25,15 @@ from podeval.benchmarks.item import read_voices
 from podeval.errors import CannotScore
 from podeval.metrics.speech.human_likeness import FACTORS, PeopleReference, Windows, make_reference, score_set
 from podeval.recording import Recording
-from podeval.recording.likeness_windows import DAMAGES, describe_windows
+from podeval.recording.likeness_windows import describe_windows, plant_damage
 from podeval.recording.recording import read_source
 from podeval.systems import registry
 from podeval.systems.dialogue_reader import DialogueReader, SpokenLine
 from podeval.text.script import Script
-from studies import distortions
 from studies.example_outputs import VOICES as OLDER_VOICES
 
 RATE = 16_000
 SYSTEMS = ("kokoro", "hibari_piper", "piper", "pico", "espeak_ng")
-MELODY = (0.35, 0.65, 1.0)
-"""Shares of the melody that are removed."""
 
 
 @dataclass(frozen=True)
@@ -63,24 +60,13 @@ def read_aloud(name: str, voice: int, texts: Sequence[str]) -> Recording:
     return Recording.from_samples(speech.samples, speech.rate, name=f"{name} {voice}")
 
 
-def damage(recording: Recording, factor: str, strength: int) -> Recording:
-    """Damage a factor of a recording at one of three strengths."""
-    samples = recording.mono()
-    if factor == "prosody":
-        damaged = distortions.flatten_melody(samples, RATE, recording.prosody(), MELODY[strength])
-    else:
-        plant, amounts = DAMAGES[factor]
-        damaged = plant(samples, recording.speech(), amounts[strength])
-    return Recording.from_samples(damaged, RATE, name=recording.name)
-
-
 def plant_damages(people: PeopleReference, clips: Sequence[Recording]) -> Iterator[Case]:
     """Measure each clip with each kind of damage at each strength."""
     for clip in clips:
         plain, _ = score_set(people, [describe_windows(clip)])
         for factor, strength in itertools.product(FACTORS, range(3)):
             try:
-                values, _ = score_set(people, [describe_windows(damage(clip, factor, strength))])
+                values, _ = score_set(people, [describe_windows(plant_damage(clip, factor, strength))])
             except CannotScore as reason:
                 print(f"| {clip.name} | {factor} | {strength + 1} | {reason} | |")
                 continue
@@ -135,7 +121,7 @@ def main() -> None:
     print(f"| set | recordings | human_likeness | {' | '.join(FACTORS)} |\n|---|---|---|{'---|' * len(FACTORS)}")
     print_set(people, "people held out", [describe_windows(Recording.open(path)) for path in paths[1::2]])
     clips, sets = [], {}
-    for name in SYSTEMS:
+    for name in (one for one in SYSTEMS if registry.get(one).available() is None):
         voices = min(2, len(registry.get(name).voices))  # type: ignore[attr-defined]
         parts = [texts[2 * n : 2 * n + 2] for n in range(chosen.clips)]
         sets[name] = [read_aloud(name, n % voices, part) for n, part in enumerate(parts)]

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import soundfile
 
-from podeval.audio.windows import Span
 from podeval.errors import CannotScore
 from podeval.measuring.engine import measure
 from podeval.metrics import catalogue
@@ -32,7 +31,7 @@ def heard(people: likeness.PeopleReference, monkeypatch: pytest.MonkeyPatch) -> 
     """Every recording has the windows of one person, the first that is asked for of the first."""
 
     def hear(*left_out: str) -> None:
-        def describe(recording: Recording, melody: float = 1.0) -> dict[str, Any]:
+        def describe(recording: Recording) -> dict[str, Any]:
             if Path(recording.name).name in left_out:
                 raise CannotScore("the recording contains no speech")
             return windows_of(int.from_bytes(recording.content[:4].encode()))
@@ -114,14 +113,15 @@ def test_a_reference_needs_people_s_speech(
 def test_a_reference_is_made_of_any_recordings(
     podeval: Any, folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    def describe(recording: Recording, melody: float = 1.0) -> dict[str, Any]:
-        damage = "prosody" if melody < 1 else ""
-        return windows_of(
-            len(recording.samples) + int(1000 * np.abs(recording.samples).mean()), damage=damage, count=20
-        )
+    def plant(recording: Recording, factor: str, strength: int) -> Recording:
+        return Recording.from_samples(recording.samples, RATE, name=factor)
+
+    def describe(recording: Recording) -> dict[str, Any]:
+        person = len(recording.samples) + int(1000 * np.abs(recording.samples).mean())
+        return windows_of(person, damage=recording.name if recording.name in SIZES else "", count=20)
 
     monkeypatch.setattr(likeness, "describe_windows", describe)
-    monkeypatch.setattr(Recording, "speech", lambda self: (Span(0.5, 5.5),))
+    monkeypatch.setattr(likeness, "plant_damage", plant)
     for number in range(4):
         samples = soundfile.read(folder / f"{number}.wav")[0]
         soundfile.write(folder / f"{number + 4}.wav", samples[: -RATE // 2], RATE)

@@ -22,7 +22,7 @@ from tests.metrics.test_human_likeness import fit, windows_of
 def request_for(tiny: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunRequest:
     """Every recording has the windows of a person of its own; the third is without speech."""
 
-    def describe(recording: Recording, melody: float = 1.0) -> dict[str, Any]:
+    def describe(recording: Recording) -> dict[str, Any]:
         if "three" in recording.name:
             raise CannotScore("the recording contains no speech")
         return windows_of(int.from_bytes(recording.content[:4].encode()))

@@ -8,6 +8,7 @@ are taken from the recording itself. The speech is first scaled to a fixed level
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,11 +28,14 @@ recording."""
 LEVEL = -26.0
 """Root mean square to which the speech in windows is scaled, in dB relative to full scale."""
 
-METHOD = "1"
+METHOD = "2"
 """Version of the method; it changes whenever the results of `describe_windows` do."""
 
 BANDS = (100, 400, 800, 1500, 2500, 4000, 5500, 7500)
 """Edges of the frequency bands in Hz."""
+
+QUIET = (25.0, 35.0)
+"""Distances below the level of speech, in dB; timing counts the frames that are quieter."""
 
 _LENGTH = 1024
 _FEWEST, _LEAP = 25, 3.0
@@ -42,13 +46,11 @@ semitones, that counts as an error of the pitch tracker.
 Features = NDArray[np.float64]
 
 
-def describe_windows(recording: Recording, melody: float = 1.0) -> dict[str, Features]:
+def describe_windows(recording: Recording) -> dict[str, Features]:
     """Return the features of each window by factor, each of shape (windows, features); NaN if unknown.
 
     Args:
         recording: speech, 16 kHz.
-        melody: the factor by which the distance of the pitch from its median is multiplied; a value below 1 damages the
-            melody.
 
     Raises:
         CannotScore: the recording has less than 3 s of speech, or no measurable content.
@@ -62,7 +64,7 @@ def describe_windows(recording: Recording, melody: float = 1.0) -> dict[str, Fea
     contour = recording.prosody()
     samples = set_speech_level(recording.mono(), speech)
     return {
-        "prosody": describe_prosody(contour, clips, melody),
+        "prosody": describe_prosody(contour, clips),
         "voice": recording.embeddings(clips).astype(np.float64),
         "articulation": _encode(recording, samples, clips),
         "timing": describe_timing(contour, whole, speech),
@@ -90,14 +92,14 @@ def set_speech_level(samples: Samples, speech: Sequence[Span]) -> Samples:
     return np.asarray(samples * (10 ** (LEVEL / 20) / max(level, 1e-9)), dtype=np.float32)
 
 
-def describe_prosody(contour: VoiceContour, clips: Sequence[Clip], melody: float = 1.0) -> Features:
+def describe_prosody(contour: VoiceContour, clips: Sequence[Clip]) -> Features:
     """Return the melody of each window: pitch relative to the recording's median, and the logarithms of its range and
     of its movement per second, in semitones.
     """
     middle = np.nanmedian(contour.pitch) if np.isfinite(contour.pitch).any() else 0.0
     rows = np.full((len(clips), 3), np.nan)
     for row, clip in zip(rows, clips, strict=True):
-        pitch = melody * (contour.inside(clip).pitch - middle)
+        pitch = contour.inside(clip).pitch - middle
         steps = np.abs(np.diff(pitch))
         steps = steps[steps < _LEAP]
         if np.isfinite(pitch).sum() >= _FEWEST and steps.size:
@@ -107,25 +109,29 @@ def describe_prosody(contour: VoiceContour, clips: Sequence[Clip], melody: float
 
 
 def describe_timing(contour: VoiceContour, clips: Sequence[Clip], speech: Sequence[Span]) -> Features:
-    """Return the rhythm of each window: share of speech, number of pauses, and the number of voiced stretches, their
-    mean length, and the variation in the distances between their beginnings.
+    """Return the rhythm of each window: share of speech, number of pauses, number of voiced stretches, their mean
+    length, the variation in the distances between their beginnings, and the shares of frames that are quieter than the
+    speech by each step of `QUIET`.
     """
     spoken = count_seconds_inside(clips, speech) / WINDOW
+    loud = 10 * np.log10(np.mean(10 ** (contour.inside(speech).level / 10)))
     ends = np.array([span.end for span in speech[:-1]])
     rows = []
     for (span,), share in zip(clips, spoken, strict=True):
-        voiced = np.isfinite(contour.inside((span,)).pitch).astype(int)
+        frames = contour.inside((span,))
+        voiced = np.isfinite(frames.pitch).astype(int)
         begins = np.flatnonzero(np.diff(voiced, prepend=0) == 1)
         gaps = np.diff(begins)
         variation = gaps.std() / gaps.mean() if gaps.size > 1 else 0.0
         pauses = np.sum((ends > span.start) & (ends < span.end))
-        rows.append([share, pauses, begins.size, np.log(max(voiced.sum(), 1) / max(begins.size, 1)), variation])
-    return np.array(rows).reshape(-1, 5)
+        quiet = [np.mean(frames.level < loud - step) for step in QUIET]
+        rows.append([share, pauses, begins.size, np.log(max(voiced.sum(), 1) / max(begins.size, 1)), variation, *quiet])
+    return np.array(rows).reshape(-1, 5 + len(QUIET))
 
 
 def describe_sound(samples: Samples, clips: Sequence[Clip], whole: Sequence[Clip]) -> Features:
-    """Return the sound of each window: the level of each band relative to the overall level, its spread over time, and
-    the level of the quietest tenth of the recording's frames around the window, in dB.
+    """Return the sound of each window: the mean level of each band relative to the overall level, the level that each
+    band exceeds in all but a tenth of the frames, and the 10th and 50th percentiles of the overall level, in dB.
     """
     bands = measure_bands(samples)
     total = 10 * np.log10(np.sum(10 ** (bands / 10), axis=1))
@@ -133,7 +139,8 @@ def describe_sound(samples: Samples, clips: Sequence[Clip], whole: Sequence[Clip
     for clip in clips:
         inside = _find_frames(clip, len(bands))
         relative = bands[inside] - total[inside, None]
-        rows.append([*relative.mean(axis=0), *relative.std(axis=0), *(np.percentile(total[inside], [10, 50]) - LEVEL)])
+        floors = np.percentile(bands[inside], 10, axis=0) - LEVEL
+        rows.append([*relative.mean(axis=0), *floors, *(np.percentile(total[inside], [10, 50]) - LEVEL)])
     return np.array(rows).reshape(-1, 2 * (len(BANDS) - 1) + 2)
 
 
@@ -156,9 +163,9 @@ def _to_slice(span: Span) -> slice:
     return slice(round(span.start * MODEL_RATE), round(span.end * MODEL_RATE))
 
 
-# Types of damage that `human_likeness` plants in recordings of people, to define the far end of its scale for each
-# factor. Each takes mono samples at 16 kHz, shape (frames,), the spans of speech in them and a strength, and changes
-# one property and little else. Melody is not among them: its damage is planted in the measured pitch.
+# Types of damage that `human_likeness` plants in recordings of people, to learn what damage to each factor changes.
+# Each takes mono samples at 16 kHz, shape (frames,), the pitch or the spans of speech in them, and a strength, and
+# changes one property and little else.
 
 Spectrum = NDArray[np.float64]
 
@@ -166,6 +173,40 @@ EVERY = 0.9
 """Seconds of speech between planted pauses."""
 
 _SIZE, _STEP, _CEPSTRUM = 512, 128, 30
+
+
+def flatten(samples: Samples, contour: VoiceContour, share: float) -> Samples:
+    """Reduce each distance of the pitch from its median, in semitones, by a share, without moving the formants.
+
+    Periods are overlapped at new distances (TD-PSOLA; Moulines and Charpentier, Speech Communication 1990).
+    """
+    voiced = np.isfinite(contour.pitch)
+    middle = np.median(contour.pitch[voiced]) if voiced.any() else 0.0
+    pitches = contour.pitch, contour.pitch + share * (middle - contour.pitch)
+    periods, new_periods = (RATE / 100 * 2 ** (-pitch / 12) for pitch in pitches)
+    total, weight = np.zeros(len(samples)), np.zeros(len(samples))
+
+    def period_at(place: float, of: Features, first: int, last: int) -> float:
+        return float(of[int(min(max(place / RATE / FRAME, first), last - 1))])
+
+    for first, last in np.flatnonzero(np.diff(voiced.astype(int), prepend=0, append=0)).reshape(-1, 2):
+        marks, at = [], round(first * FRAME * RATE)
+        while at < min(last * FRAME * RATE, len(samples)) - 1:
+            period = int(period_at(at, periods, first, last))
+            start = max(0, at - period // 4)
+            marks.append(start + int(np.argmax(samples[start : at + period // 4 + 1])))
+            at = marks[-1] + period
+        place = float(marks[0]) if len(marks) > 2 else np.inf
+        while place < marks[-1]:
+            mark, to = min(marks, key=lambda one: abs(one - place)), int(place)
+            reach = min(
+                int(period_at(mark, periods, first, last)), mark, to, *(len(samples) - 1 - x for x in (mark, to))
+            )
+            window = np.hanning(2 * reach + 1)
+            total[to - reach : to + reach + 1] += window * samples[mark - reach : mark + reach + 1]
+            weight[to - reach : to + reach + 1] += window
+            place += period_at(place, new_periods, first, last)
+    return np.where(weight > 0.3, total / np.maximum(weight, 0.3), samples).astype(np.float32)
 
 
 def shift(samples: Samples, speech: Sequence[Span], part: float) -> Samples:
@@ -179,9 +220,17 @@ def shift(samples: Samples, speech: Sequence[Span], part: float) -> Samples:
 
 
 def mumble(samples: Samples, speech: Sequence[Span], seconds: float) -> Samples:
-    """Average the formants over this many seconds, so that sounds run into each other, but keep pitch and level."""
+    """Average the formants over this many seconds, so that sounds run into each other, but keep the pitch, and the
+    level and the tilt of each frame.
+    """
     frames = max(1, round(seconds * RATE / _STEP))
-    return _change_envelope(samples, lambda envelope: uniform_filter1d(envelope, frames, axis=1))
+
+    def average(envelope: Spectrum) -> Spectrum:
+        gains = uniform_filter1d(envelope, frames, axis=1) - envelope
+        slope = np.linspace(-1, 1, len(gains))[:, None]
+        return envelope + gains - slope * (np.sum(slope * gains, axis=0) / np.sum(slope**2))
+
+    return _change_envelope(samples, average)
 
 
 def interrupt(samples: Samples, speech: Sequence[Span], seconds: float) -> Samples:
@@ -207,14 +256,24 @@ def _change_envelope(samples: Samples, change: Callable[[Spectrum], Spectrum]) -
     envelope = np.fft.rfft(cepstrum, axis=0).real
     gains = change(envelope) - envelope
     weighted = spectrum * np.exp(gains - gains.mean(axis=0))
-    changed = signal.istft(weighted, RATE, nperseg=_SIZE, noverlap=_SIZE - _STEP)[1]
+    powers = [np.sum(np.abs(one) ** 2, axis=0) + 1e-12 for one in (spectrum, weighted)]
+    changed = signal.istft(weighted * np.sqrt(powers[0] / powers[1]), RATE, nperseg=_SIZE, noverlap=_SIZE - _STEP)[1]
     return np.asarray(changed[: len(samples)], dtype=np.float32)
 
 
-DAMAGES: Mapping[str, tuple[Callable[[Samples, Sequence[Span], float], Samples], tuple[float, float, float]]] = {
+DAMAGES: Mapping[str, tuple[Callable[[Samples, Any, float], Samples], tuple[float, float, float]]] = {
+    "prosody": (flatten, (0.35, 0.65, 1.0)),
     "voice": (shift, (0.2, 0.4, 0.6)),
     "articulation": (mumble, (0.08, 0.15, 0.3)),
     "timing": (interrupt, (0.2, 0.4, 0.8)),
     "sound": (add_noise, (30.0, 20.0, 10.0)),
 }
 """The damage for each factor, and its three strengths, from the mildest to the worst."""
+
+
+def plant_damage(recording: Recording, factor: str, strength: int) -> Recording:
+    """Return a recording after damage to a factor, of strength 0, 1 or 2."""
+    damage, amounts = DAMAGES[factor]
+    facts = recording.prosody() if factor == "prosody" else recording.speech()
+    damaged = damage(recording.mono(), facts, amounts[strength])
+    return Recording.from_samples(damaged, MODEL_RATE, name=recording.name)

@@ -2,16 +2,16 @@
 
 Speech is cut into windows of 3 s, each described by features of five factors: `prosody` (pitch, its range and
 movement), `voice` (the speaker encoder), `articulation` (mean and spread of the recogniser's encoder), `timing` (pauses
-and voiced stretches) and `sound` (frequency bands, their variation, the noise floor). Using a reference made from
-recordings of people, the features are standardised and reduced to at most 12 axes, scaled so that one person's
-recording is at a distance of 1 from the mean of people. d² is the sum of two squared 2-Wasserstein distances from
-people, each between normal distributions: the first is (s − 1)², where s is the distance of the set's recordings from
-the mean; the second is that of the change from a window to the one 2 s later. One voice is as far from the mean as one
-person is, so the identity of a system's few voices has no effect. A factor is D² / (D² + d²), where D is the distance
-of people's recordings with planted damage to that factor; `human_likeness` is the mean of the five. The interval is
-computed by resampling the recordings. The formula was fixed before it was tried on the systems it is meant for
-(docs/decisions/human-likeness.md). The metric is not validated: it is not known whether it orders systems as listeners
-do, so it is shown and never ranked. The idea comes from TTSDS (Minixhofer, Klejch and Bell, SLT 2024, arXiv
+and voiced stretches) and `sound` (frequency bands and the noise in them). A reference made from recordings of people
+contains, for each factor, the axis on which planted damage to the factor is most visible and other damage is least
+visible. z is the place of the set's mean on this axis, in standard deviations of people, and d = (z + √(z² + 1)) / 2.
+For `voice` and `articulation`, t is the squared distance of the set's recordings from the mean of people, less the part
+that is due to the small number of windows, also in standard deviations of people, and at least 0; elsewhere t = 0. A
+factor is D² / (D² + d²) · 16 / (16 + t²), where D² is the mean d² of people's recordings with planted damage of middle
+strength to that factor; `human_likeness` is the mean of the five. The interval is computed by resampling the
+recordings. The formula was fixed before it was tried on the systems it is meant for (docs/decisions/human-likeness.md).
+The metric is not validated: it is not known whether it orders systems as listeners do, so it is shown and never ranked.
+The idea comes from TTSDS (Minixhofer, Klejch and Bell, SLT 2024, arXiv
 2407.12707), which compares distributions of features with those of speech and of noise; the features, the kinds of
 damage and the treatment of identity are ours.
 
@@ -35,25 +35,25 @@ from podeval import progress
 from podeval.errors import BadInput, CannotScore, ModelMissing
 from podeval.metrics import Key, Score, metric
 from podeval.models import registry
-from podeval.recording import MODEL_RATE, Recording, speech_track
-from podeval.recording.likeness_windows import DAMAGES, METHOD, Features, describe_windows
+from podeval.recording import speech_track
+from podeval.recording.likeness_windows import METHOD, WINDOW, Features, describe_windows, plant_damage
 from podeval.recording.recording import AudioSource
 
 FACTORS = ("prosody", "voice", "articulation", "timing", "sound")
-MELODY = 0.25
-"""Share of the melody that remains after damage."""
-LAG = 2
-"""Distance, in windows, between the two windows of a change; a window begins every second."""
+GENERAL = ("voice", "articulation")
+"""Factors in which the distance from people counts in all directions, and not only on the axis of the damage."""
 
-AXES = 12
-FEWEST, LEAST, ROUNDS, PLANTED, FOLDS = 10, 60, 1000, 8, 10
-"""Minimum numbers of windows in a set and in a reference; number of rounds of the bootstrap; number of a reference's
-recordings in which damage is planted; number of parts of the reference, each measured on axes that are fitted to the
-other parts.
+FEWEST, LEAST, PERSONS, ROUNDS, PLANTED, FOLDS = 10, 60, 8, 1000, 12, 10
+"""Minimum numbers of windows in a set and in a reference, and of people in a reference; number of rounds of the
+bootstrap; number of a reference's recordings in which damage is planted; number of parts of the reference, each
+measured on axes that are fitted to the other parts.
 """
 
-NEAREST = 0.25
-"""Minimum squared distance of damaged recordings: a distance one and a half times that of a person."""
+PEOPLE, OTHERS, WEAKENED = 0.1, 3.0, 15
+"""Weights of people's differences and of other damage when an axis is chosen; number of weakened directions."""
+
+PRIOR, USUAL = 4.0, 4.0
+"""Number of windows for which people's error counts in a set's error; the distance t at which a factor is halved."""
 
 MODELS = ("transcriber", "speaker_encoder", "voice_activity")
 """Jobs whose models compute the features."""
@@ -64,6 +64,8 @@ SHIPPED = Path(__file__).with_name("human_likeness_reference.npz")
 Array = NDArray[np.float64]
 Windows = Mapping[str, Features]
 """Features of the windows of one recording, by factor."""
+Damage = tuple[str, int]
+"""The factor that is damaged, and the strength of the damage, from 0 to 2."""
 
 
 class FactorReference(NamedTuple):
@@ -71,45 +73,63 @@ class FactorReference(NamedTuple):
 
     Attributes:
         mean, scale: mean and standard deviation of each feature over the windows.
-        axes: the map from standardised features to the axes, shape (features, axes); on each axis, the root mean square
-            of the means of people's recordings is 1, over people to whom the axes were not fitted.
-        change: root mean square of half the change within 2 s, on each axis.
-        damage: squared distance of people's recordings with planted damage; at least `NEAREST`.
+        axis: direction of the standardised features on which damage to this factor is most visible.
+        weak: directions that damage changes, shape (features, directions), which count less for the distance; no
+            directions if the factor has no such distance.
+        centre, deviation: mean and standard deviation of people's places on the axis.
+        error: variance of the windows of one recording, as a mean over the features.
+        spread, usual: squared distance of people's recordings from the mean, and its standard deviation over people.
+        damage: D², the mean d² of people's recordings with damage of middle strength.
     """
 
     mean: Array
     scale: Array
-    axes: Array
-    change: Array
+    axis: Array
+    weak: Array
+    centre: Array
+    deviation: Array
+    error: Array
+    spread: Array
+    usual: Array
     damage: Array
 
     def add_up(self, recordings: Sequence[Features]) -> Array:
-        """Return a row for each recording: the numbers of windows and of pairs 2 s apart, then for each axis the square
-        of the windows' mean times the number of windows, then the sum of the squared changes within pairs.
+        """Return a row for each recording: the number of windows; the sum of their places on the axis; the parts of
+        the number that the mean's error takes and leaves; sum of squares within the recording; squared mean, times the
+        number of windows.
         """
         rows = []
         for features in recordings:
-            places = ((features - self.mean) / self.scale) @ self.axes
-            changes = places[LAG:] - places[:-LAG]
-            places, changes = (some[np.isfinite(some).all(axis=1)] for some in (places, changes))
-            squares = np.square(places.sum(axis=0)) / max(1, len(places))
-            rows.append([len(places), len(changes), *squares, *np.square(changes).sum(axis=0)])
-        return np.array(rows, dtype=np.float64)
+            windows = ((features - self.mean) / self.scale)[np.isfinite(features).all(axis=1)]
+            rest = windows - windows @ self.weak @ self.weak.T
+            count = len(windows)
+            middle = rest.sum(axis=0) / max(1, count)
+            # n windows, one per second, contain n + 2 seconds: as much as (n + 2) / 3 windows without overlap.
+            few = count * WINDOW / (count + WINDOW - 1)
+            squares = np.square(rest - middle).sum(axis=0).mean(), count * np.square(middle).mean()
+            rows.append([count, np.sum(windows @ self.axis), few, count - few, *squares])
+        return np.array(rows, dtype=np.float64).reshape(-1, 6)
 
-    def measure_distance(self, sums: Array) -> Array:
-        """Return the squared distance of sets (sums of rows from `add_up`) from people; NaN without windows."""
-        count = len(self.change)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            spread = np.sqrt(np.mean(sums[:, 2 : 2 + count] / sums[:, :1], axis=1))
-            changes = np.sqrt(sums[:, 2 + count :] / sums[:, 1:2] / 2)
-            # Subtract the part that is due to the small number of changes; neighbours share a third of their speech.
-            few = np.square(changes) * LAG / (2 * sums[:, 1:2])
-        unsteady = np.mean(np.square(changes - self.change) - few, axis=1)
-        return np.asarray(np.square(spread - 1) + np.maximum(unsteady, 0))
+    def place(self, sums: Array) -> tuple[Array, Array]:
+        """Return the places of sets (sums of rows from `add_up`) on the axis, and their squared distances from the mean
+        of people without the error of few windows; NaN without windows.
+        """
+        count, along, few, left, within, squares = sums.T
+        error = (within + PRIOR * self.error) / (left + PRIOR)
+        with np.errstate(invalid="ignore"):
+            return along / count, (squares - few * error) / count
 
     def score(self, sums: Array) -> Array:
-        """Return the likeness of sets: 1 at distance 0, one half at the distance of damaged recordings."""
-        return np.asarray(self.damage / (self.damage + self.measure_distance(sums)))
+        """Return the likeness of sets: close to 1 for people, one half for recordings with damage of strength 1."""
+        place, spread = self.place(sums)
+        beyond = np.maximum((spread - self.spread) / self.usual, 0)
+        damage = _measure_damage((place - self.centre) / self.deviation)
+        return np.asarray(self.damage / (self.damage + damage) * USUAL**2 / (USUAL**2 + beyond**2))
+
+
+def _measure_damage(place: Array) -> Array:
+    """Return d² for places on the axis of damage, in standard deviations of people."""
+    return np.asarray(np.square((place + np.hypot(place, 1)) / 2))
 
 
 @dataclass(frozen=True)
@@ -147,39 +167,66 @@ class PeopleReference:
         np.savez_compressed(path, about=json.dumps(dict(self.about)), **arrays)  # type: ignore[arg-type]
 
 
-def fit_factor(people: Sequence[Features], damaged: Mapping[int, Features]) -> FactorReference:
+def fit_factor(
+    factor: str, people: Sequence[Features], damaged: Mapping[Damage, Mapping[int, Features]]
+) -> FactorReference:
     """Return the statistics of a factor.
 
     Args:
+        factor: name of the factor.
         people: features of each recording of people.
-        damaged: features of some of the recordings with damage to the factor, by index of the recording.
+        damaged: features of some of the recordings after each damage, by index of the recording.
     """
-    windows = np.concatenate(people)
-    mean, scale = np.nanmean(windows, axis=0), np.nanstd(windows, axis=0) + 1e-6
-    # A person's deviation is measured on axes that were fitted to other people.
+    # A person is measured on axes that were fitted to other people.
     rows, rows_of_damage = [], []
+    after = damaged[factor, 1]
     for fold in range(min(FOLDS, len(people))):
         part = range(fold, len(people), FOLDS)
-        axes = _find_axes([(one - mean) / scale for number, one in enumerate(people) if number not in part])
-        draft = FactorReference(mean, scale, axes, np.zeros(axes.shape[1]), np.zeros(()))
-        rows.append(draft.add_up([people[number] for number in part]))
-        rows_of_damage += list(draft.add_up([damaged[number] for number in part if number in damaged]))
-    sums, count = np.concatenate(rows).sum(axis=0), axes.shape[1]
-    person = np.sqrt(sums[2 : 2 + count] / sums[0])
-    change = np.sqrt(sums[2 + count :] / sums[1] / 2) / person
-    axes = _find_axes([(one - mean) / scale for one in people]) / person
-    fitted = FactorReference(mean, scale, axes, change, np.zeros(()))
-    after = np.sum(rows_of_damage, axis=0, keepdims=True)
-    after[:, 2:] /= np.tile(np.square(person), 2)
-    return fitted._replace(damage=np.maximum(fitted.measure_distance(after)[0], NEAREST))
+        draft = _find_axes(factor, {number: one for number, one in enumerate(people) if number not in part}, damaged)
+        rows += list(draft.add_up([people[number] for number in part]))
+        rows_of_damage += list(draft.add_up([after[number] for number in part if number in after]))
+    sums = np.array([row for row in rows if row[0]])
+    whole = sums.sum(axis=0, keepdims=True)
+    draft = _find_axes(factor, dict(enumerate(people)), damaged)._replace(error=whole[0, 4] / whole[0, 3])
+    places, spreads = draft.place(sums)
+    usual = np.std(spreads) if factor in GENERAL else np.array(np.inf)
+    damage = (draft.place(np.array(rows_of_damage))[0] - places.mean()) / places.std()
+    return draft._replace(
+        centre=places.mean(),
+        deviation=places.std(),
+        spread=draft.place(whole)[1][0],
+        usual=usual,
+        damage=np.nanmean(_measure_damage(damage)),
+    )
 
 
-def _find_axes(standard: Sequence[Features]) -> Array:
-    """Return the first principal axes of standardised windows, each scaled to a standard deviation of 1."""
-    windows = np.concatenate(standard)
-    windows = windows[np.isfinite(windows).all(axis=1)]
-    _, sizes, directions = np.linalg.svd(windows, full_matrices=False)
-    return np.asarray(directions[:AXES].T * (np.sqrt(len(windows)) / sizes[:AXES]))
+def _find_axes(
+    factor: str, people: Mapping[int, Features], damaged: Mapping[Damage, Mapping[int, Features]]
+) -> FactorReference:
+    """Return the axis and the weakened directions that these people determine, without people's places on the axis."""
+    windows = np.concatenate(list(people.values()))
+    mean, scale = np.nanmean(windows, axis=0), np.nanstd(windows, axis=0) + 1e-6
+    means, *after = (
+        {number: np.nanmean((one - mean) / scale, axis=0) for number, one in some.items() if np.isfinite(one).any()}
+        for some in (people, *damaged.values())
+    )
+    changes = {
+        damage: np.array([some[number] - means[number] for number in some if number in means])
+        for damage, some in zip(damaged, after, strict=True)
+    }
+    unlike = np.array(list(means.values())) - np.mean(list(means.values()), axis=0)
+    noise = {damage: one * np.sqrt(OTHERS / len(changes) / len(one)) for damage, one in changes.items()}
+    # The axis is (R'R + vI)⁻¹δ, where R'R is the sum of the outer products of all that should not count.
+    rows = np.concatenate(
+        [unlike * np.sqrt(PEOPLE / len(unlike)), *(one for damage, one in noise.items() if damage[0] != factor)]
+    )
+    shifts = [changes[factor, strength].mean(axis=0) for strength in range(3)]
+    delta = np.sum([shift / np.linalg.norm(shift) for shift in shifts], axis=0)
+    inner = rows @ rows.T + np.square(unlike).mean() * np.eye(len(rows))
+    axis = delta - rows.T @ np.linalg.solve(inner, rows @ delta)
+    _, sizes, directions = np.linalg.svd(np.concatenate(list(noise.values())), full_matrices=False)
+    weak = (directions.T * np.sqrt(1 - 1 / np.sqrt(1 + sizes**2)))[:, : WEAKENED if factor in GENERAL else 0]
+    return FactorReference(mean, scale, axis / np.linalg.norm(axis), weak, *np.zeros((6, 1))[:, 0])
 
 
 def make_reference(recordings: Sequence[AudioSource], about: str) -> PeopleReference:
@@ -194,7 +241,7 @@ def make_reference(recordings: Sequence[AudioSource], about: str) -> PeopleRefer
         ModelMissing: a model is not installed.
     """
     people: list[Windows] = []
-    damaged: dict[str, dict[int, Features]] = {factor: {} for factor in FACTORS}
+    damaged: dict[Damage, dict[int, Windows]] = {(factor, strength): {} for factor in FACTORS for strength in range(3)}
     chosen = set(np.linspace(0, len(recordings) - 1, PLANTED).round().astype(int))
     seconds, left_out = 0.0, {}
     for number, one in enumerate(recordings):
@@ -206,27 +253,21 @@ def make_reference(recordings: Sequence[AudioSource], about: str) -> PeopleRefer
             left_out[one.name] = str(reason)
             continue
         seconds += recording.duration
-        for factor in FACTORS if number in chosen else ():
+        for damage in damaged if number in chosen else ():
             with suppress(CannotScore):
-                damaged[factor][len(people) - 1] = _damage(recording, factor)[factor]
+                damaged[damage][len(people) - 1] = describe_windows(plant_damage(recording, *damage))
     windows = sum(len(one["voice"]) for one in people)
-    if len(people) < PLANTED or windows < LEAST or not all(damaged.values()):
+    if len(people) < PERSONS or windows < LEAST or not all(damaged.values()):
         raise BadInput(
             f"{len(people)} recordings with {windows} windows of 3 s of speech are not enough for a reference; give at "
-            f"least {PLANTED} people and a minute of speech, one recording each"
+            f"least {PERSONS} people and a minute of speech, one recording each"
         )
-    factors = {factor: fit_factor([one[factor] for one in people], damaged[factor]) for factor in FACTORS}
+    factors = {}
+    for factor in FACTORS:
+        after = {damage: {number: one[factor] for number, one in some.items()} for damage, some in damaged.items()}
+        factors[factor] = fit_factor(factor, [one[factor] for one in people], after)
     facts = {"recordings": len(people), "minutes": round(seconds / 60, 1), "windows": windows, "left_out": left_out}
     return PeopleReference(factors, {"about": about, **facts, "models": describe_models("embedded")})
-
-
-def _damage(recording: Recording, factor: str) -> Windows:
-    """Return the features of a recording with the worst damage to a factor."""
-    if factor not in DAMAGES:
-        return describe_windows(recording, MELODY)
-    damage, amounts = DAMAGES[factor]
-    samples = damage(recording.mono(), recording.speech(), amounts[-1])
-    return describe_windows(Recording.from_samples(samples, MODEL_RATE))
 
 
 def describe_models(profile: str) -> Any:
@@ -240,12 +281,12 @@ load_reference = cache(PeopleReference.load)
 @metric(
     name="human_likeness",
     title="Human likeness",
-    version="0.1",
+    version="0.2",
     dimension="speech.likeness_to_people",
     keys=(
         Key("human_likeness", "informative", "", (0, 1), about="mean of the five factors; not validated"),
         Key("prosody", "informative", "", (0, 1), about="likeness of pitch, its movement and level"),
-        Key("voice", "informative", "", (0, 1), about="likeness of voices and of their steadiness"),
+        Key("voice", "informative", "", (0, 1), about="likeness of voices"),
         Key("articulation", "informative", "", (0, 1), about="likeness of speech sounds, as the recogniser sees them"),
         Key("timing", "informative", "", (0, 1), about="likeness of pauses and rhythm"),
         Key("sound", "informative", "", (0, 1), about="likeness of the spectrum and of the noise floor"),
