@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from scipy import signal
 
 from podeval.audio import loudness
-from podeval.audio.prosody import FRAME, VoiceContour
 from podeval.audio.samples import resample
 from podeval.errors import BadInput, CannotScore
 
@@ -101,46 +100,6 @@ def speed(samples: Samples, rate: int, factor: float) -> Samples:
     if not 0.25 <= factor <= 4:
         raise BadInput(f"the speed must be from 0.25 to 4, not {factor:g}")
     return resample(samples, round(rate * factor), rate)
-
-
-def flatten_melody(samples: Samples, rate: int, contour: VoiceContour, share: float) -> Samples:
-    """Reduce each distance of the pitch from its median, in semitones, by a share, without moving the formants.
-
-    Periods are overlapped at new distances (TD-PSOLA; Moulines and Charpentier, Speech Communication 1990).
-
-    Args:
-        samples: mono samples.
-        rate: sampling rate in Hz.
-        contour: the pitch of the samples.
-        share: the share, from 0 to 1; 1 makes the pitch constant.
-    """
-    voiced = np.isfinite(contour.pitch)
-    middle = np.nanmedian(contour.pitch) if voiced.any() else 0.0
-    pitches = (contour.pitch, middle + (1 - share) * (contour.pitch - middle))
-    periods, new_periods = (rate / 100 * 2 ** (-pitch / 12) for pitch in pitches)
-    total, weight = np.zeros(len(samples)), np.zeros(len(samples))
-
-    def period_at(place: float, of: NDArray[np.float64], first: int, last: int) -> float:
-        return float(of[int(min(max(place / rate / FRAME, first), last - 1))])
-
-    for first, last in np.flatnonzero(np.diff(voiced.astype(int), prepend=0, append=0)).reshape(-1, 2):
-        marks, at = [], round(first * FRAME * rate)
-        while at < min(last * FRAME * rate, len(samples)) - 1:
-            period = int(period_at(at, periods, first, last))
-            start = max(0, at - period // 4)
-            marks.append(start + int(np.argmax(samples[start : at + period // 4 + 1])))
-            at = marks[-1] + period
-        place = float(marks[0]) if len(marks) > 2 else math.inf
-        while place < marks[-1]:
-            mark, to = min(marks, key=lambda one: abs(one - place)), int(place)
-            reach = min(
-                int(period_at(mark, periods, first, last)), mark, to, *(len(samples) - 1 - x for x in (mark, to))
-            )
-            window = np.hanning(2 * reach + 1)
-            total[to - reach : to + reach + 1] += window * samples[mark - reach : mark + reach + 1]
-            weight[to - reach : to + reach + 1] += window
-            place += period_at(place, new_periods, first, last)
-    return _single(np.where(weight > 0.3, total / np.maximum(weight, 0.3), samples))
 
 
 def room_response(

@@ -4,9 +4,9 @@ changes that should not affect it.
     python studies/human_likeness.py [--voices 5] [--clips 4]
 
 Half of the shipped readers are the reference; the other half are people outside it. Each built-in system reads the
-words of the readers. The damage is that of `podeval.recording.likeness_windows`, at three strengths each, in
-clips of one voice each. The script prints Markdown; docs/studies/human-likeness.md contains the
-figures. Earlier measurements are read from podeval's cache.
+words of the readers. The damage is that of `podeval.recording.likeness_windows`, at three strengths each, in clips of
+one voice each. The script prints Markdown; docs/studies/human-likeness.md contains the figures. Earlier measurements
+are read from podeval's cache.
 """
 
 import argparse
