@@ -344,7 +344,7 @@ def warm_python() -> Iterator[Any]:
     """Starts programs that find the site's and the store's libraries imported: see tests/fakes/warm_python.py."""
     folders = [REPOSITORY, REPOSITORY / "benchmark", REPOSITORY / "space"]
     fixtures = ["tests.space.arena_fixture", "tests.fakes.small_arena"]
-    modules = ["app", "uvicorn", *fixtures, "podeval.operations.backup", "podeval.arena"]
+    modules = ["app", "uvicorn", "tests.fakes.quick_published", *fixtures, "podeval.operations.backup", "podeval.arena"]
     made = WarmPython(folders, modules)
     yield made
     made.close()
