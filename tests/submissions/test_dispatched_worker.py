@@ -93,4 +93,4 @@ def wait_for(condition: Callable[[], bool], database_path: Path, seconds: float 
     while not condition():
         logs = "".join(path.read_text() for path in database_path.glob("worker-*.log"))
         assert time.monotonic() < until, logs[-3_000:]
-        time.sleep(0.01)
+        time.sleep(0.1)
