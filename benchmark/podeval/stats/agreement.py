@@ -7,7 +7,6 @@ cluster as one draw. A statistic that is undefined, such as the correlation with
 import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -68,7 +67,7 @@ def srcc(x: Sequence[float], y: Sequence[float], clusters: Sequence[Hashable] | 
         x,
         y,
         clusters,
-        lambda a, b: _pearson(stats.rankdata(a), stats.rankdata(b)),
+        lambda a, b: float(np.corrcoef(stats.rankdata(a), stats.rankdata(b))[0, 1]),
         lambda r, n: (1 + r * r / 2) / (n - 3),
     )
 
@@ -81,7 +80,7 @@ def plcc(x: Sequence[float], y: Sequence[float], clusters: Sequence[Hashable] | 
     Raises:
         BadInput: the lists have unequal length, or values are not finite.
     """
-    return _correlation(x, y, clusters, _pearson, lambda r, n: 1 / (n - 3))
+    return _correlation(x, y, clusters, lambda a, b: float(np.corrcoef(a, b)[0, 1]), lambda r, n: 1 / (n - 3))
 
 
 def krcc(x: Sequence[float], y: Sequence[float], clusters: Sequence[Hashable] | None = None) -> Estimate:
@@ -91,8 +90,13 @@ def krcc(x: Sequence[float], y: Sequence[float], clusters: Sequence[Hashable] | 
         BadInput: the lists have unequal length, or values are not finite.
     """
     # SciPy would compute a p-value too, by default an exact one, which takes longer than the statistic.
-    tau = partial(stats.kendalltau, method="asymptotic")
-    return _correlation(x, y, clusters, lambda a, b: float(tau(a, b).statistic), lambda r, n: 0.437 / (n - 4))
+    return _correlation(
+        x,
+        y,
+        clusters,
+        lambda a, b: float(stats.kendalltau(a, b, method="asymptotic").statistic),
+        lambda r, n: 0.437 / (n - 4),
+    )
 
 
 def mae(x: Sequence[float], y: Sequence[float], clusters: Sequence[Hashable] | None = None) -> Estimate:
@@ -264,11 +268,6 @@ def leave_one_out(ratings: Sequence[Sequence[float | None]]) -> list[dict[str, E
         nothing = Estimate(None, None, None, 0)
         correlations.append({n: measure(ratings_of_one, mean) if mean else nothing for n, measure in MEASURES.items()})
     return correlations
-
-
-def _pearson(a: Array, b: Array) -> float:
-    """Return Pearson's correlation, without the p-value and the checks of SciPy, which take ten times as long."""
-    return float(np.corrcoef(a, b)[0, 1])
 
 
 def _correlation(
