@@ -270,7 +270,7 @@ class Site:
         """Limit the number of measurements from one address; the only user of a local board has no limit.
 
         Raises:
-            TooMany: there were more measurements.
+            TooMany: there were more measurements than the limit.
         """
         if self.how.mode != "local":
             self.limit(request, MEASURING_RATE, "measuring")

@@ -254,7 +254,7 @@ class BoardTools:
         `says` compares a with b, and `sure` is whether the interval supports this.
 
         Raises:
-            BadInput: there is no such system, or the benchmark has no results for one of them.
+            BadInput: one of the systems does not exist, or has no results on the benchmark.
         """
         for system in (a, b):
             self._of(system)

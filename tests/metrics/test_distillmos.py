@@ -46,6 +46,7 @@ def reader(shared_data: Path, number: int) -> Samples:
     return Recording.open(sorted(shared_data.glob("samples/sense_and_sensibility_*.wav"))[number]).mono()
 
 
+@pytest.mark.long
 @pytest.mark.models
 @pytest.mark.usefixtures("installed")
 def test_human_speech_scores_as_in_the_original_code(

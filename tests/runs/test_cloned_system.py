@@ -46,7 +46,7 @@ def of_the_words_of_its_voices(monkeypatch: pytest.MonkeyPatch) -> None:
         data = items.load_items(*place)
         item = next(one for one in data.items if one.id == ITEM)
         turns = [Turn(who, str(voice.words)) for who, voice in list(item.reference_voices.items())[:2]]
-        spoken = item.model_copy(update={"script": Script(tuple(turns * 2))})
+        spoken = item.model_copy(update={"script": Script(tuple(turns))})
         return Items((spoken,), data.revision)
 
     monkeypatch.setattr("podeval.runs.run.load_items", load)
@@ -55,7 +55,7 @@ def of_the_words_of_its_voices(monkeypatch: pytest.MonkeyPatch) -> None:
 def clone(request: dict[str, Any]) -> Reply:
     """The reference voice that came, which says these words; both in turn if there are two."""
     clips = [hear(request[name]) for name in ("ref_audio", "ref_audio_2") if name in request]
-    return send(np.concatenate([samples for samples, _ in clips] * len(clips)), clips[0][1])
+    return send(np.concatenate([samples for samples, _ in clips]), clips[0][1])
 
 
 def clone_badly(request: dict[str, Any]) -> Reply:

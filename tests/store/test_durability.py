@@ -40,13 +40,13 @@ def acknowledged_until_killed(python: Any, output: Path, place: str, round_: int
 
 
 def test_acknowledged_votes_survive_kills_at_random_moments(
-    database_place: str, warm_python: Any, tmp_path: Path
+    database_place: str, warm_store: Any, tmp_path: Path
 ) -> None:
     chance = random.Random(6)
     acknowledged: list[str] = []
     for round_ in range(3 if database_place.endswith(".db") else 1):
         output = tmp_path / f"told-{round_}"
-        acknowledged += acknowledged_until_killed(warm_python, output, database_place, round_, chance.uniform(0.1, 0.5))
+        acknowledged += acknowledged_until_killed(warm_store, output, database_place, round_, chance.uniform(0.1, 0.5))
     with Database(database_place) as database:
         with database.reading() as session:
             kept = set(session.scalars(select(Vote.id)))

@@ -30,14 +30,14 @@ main()
 
 
 @pytest.fixture
-def start(server_database: str, tmp_path: Path, warm_python: Any) -> Iterator[Callable[[], Any]]:
+def start(server_database: str, tmp_path: Path, warm_store: Any) -> Iterator[Callable[[], Any]]:
     """Start a worker as its own process."""
     running: list[Any] = []
 
     def begin() -> Any:
         program = COMMAND.format(place=str(tmp_path), database=server_database)
         log = tmp_path / f"worker-{len(running)}.log"
-        running.append(warm_python.start(program, log, environment={"TALLY_HOLD": str(tmp_path / "hold")}))
+        running.append(warm_store.start(program, log, environment={"TALLY_HOLD": str(tmp_path / "hold")}))
         return running[-1]
 
     yield begin
@@ -93,4 +93,4 @@ def wait_for(condition: Callable[[], bool], database_path: Path, seconds: float 
     while not condition():
         logs = "".join(path.read_text() for path in database_path.glob("worker-*.log"))
         assert time.monotonic() < until, logs[-3_000:]
-        time.sleep(0.01)
+        time.sleep(0.1)

@@ -86,7 +86,7 @@ def test_a_disk_that_fills_waits_for_the_operator_and_is_done_once_there_is_room
             "podeval.submissions.collect_outputs.shutil.disk_usage", lambda folder: Usage(10**9, 10**9, 3 * 2**20)
         )
         worker, message = work()
-    sentence = "the disk of the work folder is full: 3 MiB are left"
+    sentence = "the disk with the work folder is almost full: 3 MiB is left"
     current = queue.get(row.id)
     assert (current.state, current.failures) == ("queued", 0)
     assert current.reason.startswith(f"{WAITS}: {sentence}")
@@ -247,7 +247,7 @@ def test_a_recording_is_not_blamed_for_a_disk_on_which_its_copy_has_no_room(
         "podeval.submissions.collect_outputs.shutil.disk_usage", lambda folder: next(usages, Usage(10**9, 10**9, 0))
     )
     work()
-    assert queue.get(row.id).reason.startswith(f"{WAITS}: the disk of the work folder is full")
+    assert queue.get(row.id).reason.startswith(f"{WAITS}: the disk with the work folder is almost full")
 
 
 def test_weights_that_are_not_installed_wait_for_the_operator(monkeypatch: pytest.MonkeyPatch) -> None:

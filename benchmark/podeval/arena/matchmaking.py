@@ -343,11 +343,12 @@ def _take_snapshot(session: Session) -> _Snapshot:
 
 def _arrange(pool: PairingPool, counts: Mapping[Pair, tuple[int, ...]], voters: Counter[str]) -> PairingField:
     """Rate the systems of a pool by the counts of their pairs, and find the provisional systems."""
+    # A tie is half a win for each side; two rows per pair take less time than three.
     results = [
-        (*met, outcome, number)
-        for met, numbers in counts.items()
-        for outcome, number in zip(("a", "b", "tie"), numbers[1:], strict=True)
-        if number
+        (*met, outcome, won + neither / 2)
+        for met, (_, low_won, high_won, neither) in counts.items()
+        for outcome, won in (("a", low_won), ("b", high_won))
+        if won or neither
     ]
     votes = {met: sum(numbers[1:]) for met, numbers in counts.items()}
     opponents = Counter(name for met, count in votes.items() if count for name in met)

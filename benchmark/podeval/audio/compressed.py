@@ -179,7 +179,7 @@ def find_parts(file: BinaryIO, name: str, start: int, size: int, path: object) -
         path: the file's path, used only in messages.
 
     Raises:
-        BadAudio: the file's index is impossible, or a file of another kind is joined to it.
+        BadAudio: the file's index is inconsistent, or a file of another kind was appended to the file.
     """
     readers = {"ogg": _read_ogg, "matroska": _read_matroska, "mp4": read_mp4, "flac": _read_flac, "mp3": _read_mp3}
     try:

@@ -124,7 +124,7 @@ class Split(FactSheet):
 
     @property
     def content(self) -> str | None:
-        """The identity of the items in protocols: `revision`, or with scripts the `sha256:…` of all pinned files."""
+        """The id of the items in protocols: `revision` or, if there are scripts, the `sha256:…` of all pinned files."""
         if self.scripts is None:
             return self.revision
         voices = self.voices.revision if self.voices else ""

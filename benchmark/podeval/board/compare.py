@@ -144,8 +144,8 @@ def compare(folder: RunsFolder, a: str, b: str, benchmark: str = "") -> SystemCo
         folder: the folder of runs.
         a: id of one system.
         b: id of the other system.
-        benchmark: `benchmark`, `benchmark/split` or `benchmark/split/profile`; the first shared place whose name begins
-            with it is used. If empty, the first shared place is used.
+        benchmark: `benchmark`, `benchmark/split` or `benchmark/split/profile`; the first benchmark, split and profile
+            with both systems whose name begins with it is used. If empty, the first of all is used.
 
     Raises:
         UnknownSystem: a system does not exist, or the two systems were not both measured at that place.

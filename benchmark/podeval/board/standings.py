@@ -321,7 +321,7 @@ def correct_together(
         runs: folder of the runs that the numbers come from.
         numbers: a copy of the numbers, with ranks corrected separately in each column; this copy is modified.
         board: `benchmark/split` of the numbers.
-        profile: profile of the numbers.
+        profile: the profile with which the values were measured.
         together: protocol, slice and key of each of these columns.
 
     Returns:

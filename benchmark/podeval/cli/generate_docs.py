@@ -317,7 +317,7 @@ is missing.
 
 
 def render_validity_tables(checkout: Path) -> dict[str, str]:
-    """Render the tables in docs/validity.md; each row has its number, with an interval if one is printed."""
+    """Render the tables in docs/validity.md; each row has its figure, and its interval if the source prints one."""
     from podeval.validation.paper_runs import list_printed_agreements, recompute_agreement
 
     turned = {"higher": "", "lower": ", reversed", "in range": ", distance from the range, reversed"}

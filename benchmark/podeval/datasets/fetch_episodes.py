@@ -121,7 +121,7 @@ def fetch_episodes(
 
 
 def read_attempts(folder: Path) -> dict[str, Attempt]:
-    """Read the last attempt at each episode in a folder; empty if the folder has no record.
+    """Read the last attempt to fetch each episode; the result is empty if the folder has no record.
 
     Raises:
         BadInput: the record is damaged; the message names the line.

@@ -244,9 +244,7 @@ def _is_on_main(client: HfApi, repo: str, revision: str, kind: Kind) -> bool:
 
 
 def _get(client: HfApi, url: str, **headers: str) -> Any:
-    """Return the response to a request of our own, because the client's methods do not limit the size of the
-    response.
-    """
+    """Send a request directly, because the client's methods do not limit the size of the response."""
     about = build_hf_headers(token=client.token) | headers
     response = get_session().get(url, headers=about, timeout=HF_HUB_DOWNLOAD_TIMEOUT)
     hf_raise_for_status(response)

@@ -183,7 +183,7 @@ def require_price(judge: Judge, budget: Budget | None) -> None:
 def compute_price(
     price: Price | None, prompt_tokens: int, answer_tokens: int, audio_tokens: int = 0, thinking_tokens: int = 0
 ) -> float:
-    """Return the cost of tokens; 0 without a price.
+    """Return the cost of tokens; 0 if no price is known.
 
     Args:
         price: price per million tokens of each kind.

@@ -320,7 +320,7 @@ def break_control_words(text: str) -> str:
 
 
 def hash_inputs(inputs: Mapping[str, str | AudioClip]) -> str:
-    """Return one hash of all inputs by name, for cache keys."""
+    """Return a single hash of all named inputs, for cache keys."""
     return _digest(
         [
             [name, "text", value] if isinstance(value, str) else [name, "audio", value.sha256]

@@ -41,7 +41,7 @@ def describe_metric(metric: Metric) -> dict[str, Any]:
 
 
 def list_arguments(metric: Metric) -> tuple[Argument, ...]:
-    """Return the arguments of the `compute` of the metric's module, inputs first."""
+    """Return the arguments of the metric module's `compute` method, inputs first."""
     first, compared, more = metric.inputs[0], metric.reference or "", metric.optional_inputs
     each, switch = "one entry per item (None: missing)", _list_values((False, True))
     form = "a list of lines, each `{'text', 'readings': [{'text', 'accepted'}]}`"

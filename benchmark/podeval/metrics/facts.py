@@ -68,9 +68,9 @@ DEMO = (
 PEOPLE_STRETCHES = f"{PEOPLE_TURNS}, stretches of 15 and of 50 events"
 LFS_SPEED = "LFS-Bench, Table 9: ten open systems, one speaker"
 PODEVAL_HARMONY = "PodEval, Table 9, converted from 0…1 back to a cosine: real podcasts and PodAgent"
-PODEVAL_QUESTIONS = "PodEval, Table 10: real podcasts and NotebookLM, Q scores, the mean over the questions"
+PODEVAL_QUESTIONS = "PodEval, Table 10: the mean Q scores over all questions, of real podcasts and NotebookLM"
 PAM_READERS = "PAM, Table 6: StyleTTS, MQTTS and YourTTS reading LibriTTS"
-MTALK_RUBRIC = "MTalk-Bench, Table 2: all dialogues, by people and by three judges"
+MTALK_RUBRIC = "MTalk-Bench, Table 2: all dialogues, rated by people and by three judges"
 MTALK = "MTalk-Bench, Table 4: the systems of the paper, and people"
 
 PART = "A component of the metric; no values of people or of systems have been published for it"

@@ -167,7 +167,7 @@ def write_records(source: Any, what: str) -> str:
         return json.dumps(rows if isinstance(rows, Mapping) else list(rows), ensure_ascii=False, default=_to_plain)
     except TypeError:
         raise BadInput(
-            f"{what} must be JSON lines, a list of objects or a file with them, not {type(source)}"
+            f"{what} must be JSON Lines text, a list of objects, or a path to a JSON Lines file, not {type(source)}"
         ) from None
 
 

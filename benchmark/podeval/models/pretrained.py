@@ -1,9 +1,9 @@
 """Open third-party weights (pickled checkpoints, and folders for transformers) without running any code in them.
 
-torch's restricted reader (`weights_only`) refuses a file that contains any unknown class, such as the state of a
-trainer alongside the weights. Here, every such class is read as an empty dictionary instead: no code of the checkpoint
-or of the class is imported or called, and everything but the weights is ignored. Folders are local: nothing is
-downloaded, and no code from them runs.
+torch's restricted reader (`weights_only`) refuses a file that contains objects of unknown classes, such as a trainer's
+state next to the weights. Here, every such class is read as an empty dictionary instead: no code of the checkpoint or
+of the class is imported or called, and everything but the weights is ignored. Folders are local: nothing is downloaded,
+and no code from them runs.
 """
 
 import pickle

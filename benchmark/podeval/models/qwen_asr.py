@@ -60,7 +60,7 @@ class QwenAsr(Transcriber):
         return Transcript(" ".join(filter(None, texts)), language or "", tuple(words))
 
     def detect_language(self, samples: Samples) -> str:
-        """Return the code of the language spoken in the first chunk with sound; empty if all is silent."""
+        """Return the code of the language spoken in the first chunk with sound; empty without sound."""
         sounding = cut_sounding(samples)
         return self._decode(samples[sounding[0]], None)[0] if sounding else ""
 

@@ -181,7 +181,7 @@ class WhisperCT2(Transcriber):
         )
 
     def detect_language(self, samples: Samples) -> str:
-        """Return the code of the language spoken in the first chunk with sound; empty if all is silent."""
+        """Return the code of the language spoken in the first chunk with sound; empty without sound."""
         sounding = cut_sounding(samples)
         return self._detect(samples, sounding) if sounding else ""
 

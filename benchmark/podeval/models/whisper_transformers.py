@@ -87,7 +87,7 @@ class WhisperTransformers(Transcriber):
         return Transcript(" ".join(text for text in texts if text), str(language), tuple(words))
 
     def detect_language(self, samples: Samples) -> str:
-        """Return the code of the language spoken in the first chunk with sound; empty if all is silent."""
+        """Return the code of the language spoken in the first chunk with sound; empty without sound."""
         sounding = cut_sounding(samples)
         with torch.inference_mode(), silence_transformers():
             return self._detect(samples[sounding[0]]) if sounding else ""

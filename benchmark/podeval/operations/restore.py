@@ -111,9 +111,7 @@ def _unpack(path: Path, folder: Path, existing: set[str]) -> BackupManifest:
             if outside := [name for name in names if not backup.is_of_backup(name)]:
                 raise BadInput(f"{path} contains {outside[0]!r}, which does not belong in a backup; use another backup")
             if blocking := sorted(existing & {name.split("/")[1] for name in names if "/" in name}):
-                raise BadInput(
-                    f"the folder of runs already contains {blocking[0]}; choose another folder, or use --force"
-                )
+                raise BadInput(f"the runs folder already contains {blocking[0]}; choose another folder, or use --force")
             if sum(member.size for member in members) > shutil.disk_usage(folder).free:
                 raise DiskFull(f"the disk is full: {folder} has too little space for {path}")
             for member in members:

@@ -34,7 +34,7 @@ STORE = "PODEVAL_RUNS_STORE"
 
 @dataclass
 class Retention:
-    """The result: the size before, the items of each run that lost recordings, and why other runs kept theirs."""
+    """The result: the size before, the items that lost recordings in each run, and why other runs kept theirs."""
 
     budget: int
     bytes: int

@@ -184,7 +184,7 @@ def keep_together(page: str) -> str:
 
 @cache
 def read_report_texts(language: str) -> dict[str, Any]:
-    """Read the texts of reports, by page.
+    """Read the texts of reports, grouped by page.
 
     Raises:
         BadInput: there is no such language; the message lists the languages.

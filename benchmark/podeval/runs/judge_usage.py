@@ -42,7 +42,7 @@ def log_usage(folder: RunFolder, profile: str, protocol: Protocol, client: Judge
 
 
 def sum_usage(folder: RunFolder, profile: str, protocols: Collection[str]) -> dict[str, dict[str, Any]]:
-    """Return the usage of each metric under these protocols since the run began, with the most recent judge."""
+    """Return each metric's use of judges under these protocols since the run began, and the most recent judge."""
     accounts: dict[str, Account] = {}
     last: dict[str, Mapping[str, Any]] = {}
     for line in read_lines(folder.path / profile / FILE):

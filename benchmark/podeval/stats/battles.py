@@ -244,7 +244,7 @@ def _ratings(battles: Battles, variant: Variant) -> dict[str, float]:
     return {battles.systems[code]: scores[code] for code in present.tolist()}
 
 
-def rate_quickly(systems: Iterable[str], battles: Iterable[tuple[str, str, str, int]]) -> dict[str, float]:
+def rate_quickly(systems: Iterable[str], battles: Iterable[tuple[str, str, str, float]]) -> dict[str, float]:
     """Estimate strengths on Elo's scale, centred at 0, without intervals, for choosing pairs and checking voters.
 
     The model is Bradley–Terry by evalica; a tie or both bad is half a win. Every system also has two drawn battles
@@ -252,7 +252,7 @@ def rate_quickly(systems: Iterable[str], battles: Iterable[tuple[str, str, str, 
 
     Args:
         systems: the systems to rate, including those without a battle.
-        battles: `(a, b, outcome, count)`, with the outcome `a`, `b`, `tie` or `both_bad`.
+        battles: `(a, b, outcome, count)`, with the outcome `a`, `b`, `tie` or `both_bad`; a count may be a fraction.
     """
     import evalica
 

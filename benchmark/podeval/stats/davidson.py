@@ -1,4 +1,4 @@
-"""Davidson's (1970) model of comparisons with ties: its fit, its information, its voter-robust covariance.
+"""Davidson's (1970) model of comparisons with ties: its fit, its information matrix, and its covariance by voter.
 
 With h = (strength of A - strength of B + effects of covariates) / 2, the outcomes A, B and tie have odds e^h : e^-h :
 v, where v sets the probability of ties. Without ties, this is the Bradley–Terry model. The likelihood is concave, so

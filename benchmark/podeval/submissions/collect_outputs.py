@@ -218,8 +218,8 @@ def require_disk(folder: Path) -> None:
     free = shutil.disk_usage(folder).free
     if free < LEAST_FREE and measure_disk_use(folder) < LEAST_FREE:
         raise MachineFault(
-            f"the disk of the work folder is full: {free // 2**20} MiB are left, and at least {LEAST_FREE // 2**20} "
-            "MiB are needed; free some space",
+            f"the disk with the work folder is almost full: {free // 2**20} MiB is left, but at least "
+            f"{LEAST_FREE // 2**20} MiB is needed; free some space",
             everything=True,
         )
 

@@ -147,7 +147,7 @@ class PythonSystem(OwnMaker[Product]):
             whole = np.issubdtype(samples.dtype, np.integer)
             if whole and samples.dtype != np.int16:
                 raise SpeechFailed(
-                    f"{self._name} returned samples of the type {samples.dtype}; return floats within ±1 or int16"
+                    f"{self._name} returned samples of type {samples.dtype}; return floats within ±1 or int16"
                 )
             samples = np.asarray(samples, np.float32) / (_SCALE if whole else np.float32(1))
         except (ValueError, TypeError) as error:

@@ -45,7 +45,7 @@ class PluralText(str):
 
 
 def read_texts(folder: Path, language: str, pages: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Read the texts in a language.
+    """Read the texts in one language.
 
     Args:
         folder: folder that contains `<language>/LC_MESSAGES/<page>.po`.

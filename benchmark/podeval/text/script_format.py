@@ -33,7 +33,7 @@ def read_any_script(source: Any) -> Script:
         return note_inner_labels(Script.parse(data))
     text = strip_reasoning(data)
     if not text and data.strip():
-        raise BadInput("the model's answer ends after its thoughts, so the script contains no words")
+        raise BadInput("the model's answer ends after its reasoning and contains no script")
     return read_labels(text)
 
 

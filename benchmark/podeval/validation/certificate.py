@@ -36,7 +36,7 @@ class Certificate:
         value: the run's figure, with its interval over items.
         seeds: the figure of each seed.
         choices: the figure under each choice, for the run's own seed; empty for keys that are not error rates.
-        floor: the figure for recordings of people with the same recogniser and normaliser; None if no such run was
+        floor: the figure that the same recogniser and normaliser give for recordings of people; None if no such run was
             given.
         flips: pairs of systems whose order under some choice differs from their order under the run's own choice.
         compared: number of pairs of systems that were compared.

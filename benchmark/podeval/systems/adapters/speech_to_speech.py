@@ -34,7 +34,7 @@ LONGEST = 4_096
 
 
 class QwenOmni:
-    """A conversing system that answers one turn at a time, because noise is drawn for a whole batch."""
+    """A conversational system that answers one turn at a time, because noise is drawn for a whole batch."""
 
     network = "Qwen3OmniMoeForConditionalGeneration"
     title = "Qwen3-Omni"
@@ -154,7 +154,7 @@ class QwenOmni:
 
 
 class Qwen25Omni(QwenOmni):
-    """A conversing system whose voices are in `spk_dict.pt`; `snapshot` limits the content of this file."""
+    """A conversational system whose voices are in `spk_dict.pt`; `snapshot` restricts what this file may contain."""
 
     network = "Qwen2_5OmniForConditionalGeneration"
     title = "Qwen2.5-Omni"
@@ -249,7 +249,7 @@ class Conversing(OneByOne[SpokenAnswers]):
 
 
 class Cascade:
-    """A conversing system that consists of three models."""
+    """A conversational system that consists of three models."""
 
     def __init__(self, job: Job, preset: Preset) -> None:
         from podeval.models.whisper_transformers import WhisperTransformers

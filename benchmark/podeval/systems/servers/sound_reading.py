@@ -228,7 +228,7 @@ def _unpack_events(response: ServerResponse, what: str) -> list[ServerResponse]:
         is_last = kind.endswith("done") or any(event.get(flag) for flag in _LAST)
         is_done |= is_last and not _WORDS.search(kind)
         if reason := next((each for one in _list_objects(event) if (each := one.get("finish_reason")) in _CUT), ""):
-            raise ServerBroke(f"the server ends the speech for {what[:60]!r} before it is complete ({reason})")
+            raise ServerBroke(f"the server ended the speech for {what[:60]!r} before it was complete ({reason})")
         headers |= _state_sound(event)
         if is_last and _repeats(sound, b"".join(piece for file in files for _, piece in file)):
             continue

@@ -102,7 +102,7 @@ class SpeechEndpoint(ServerSystem):
         if clone and voice:
             raise BadInput("--clone gives each speaker the reference voice of the item; leave out --voice")
         if clone and not kind.clones:
-            raise BadInput(f"a server of the kind {kind.name} accepts no reference voices; leave out --clone")
+            raise BadInput(f"a server of the kind {kind.name} does not accept reference voices; leave out --clone")
         if stream and not kind.streams:
             raise BadInput(f"a server of the kind {kind.name} sends its audio in one piece; leave out --stream")
         speakers = kind.count_speakers(clone)
