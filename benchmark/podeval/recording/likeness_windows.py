@@ -186,8 +186,8 @@ def flatten(samples: Samples, contour: VoiceContour, share: float) -> Samples:
     periods, new_periods = (RATE / 100 * 2 ** (-pitch / 12) for pitch in pitches)
     total, weight = np.zeros(len(samples)), np.zeros(len(samples))
 
-    def period_at(place: float, of: Features, first: int, last: int) -> float:
-        return float(of[int(min(max(place / RATE / FRAME, first), last - 1))])
+    def period_at(target: float, of: Features, first: int, last: int) -> float:
+        return float(of[int(min(max(target / RATE / FRAME, first), last - 1))])
 
     for first, last in np.flatnonzero(np.diff(voiced.astype(int), prepend=0, append=0)).reshape(-1, 2):
         marks, at = [], round(first * FRAME * RATE)
@@ -196,16 +196,16 @@ def flatten(samples: Samples, contour: VoiceContour, share: float) -> Samples:
             start = max(0, at - period // 4)
             marks.append(start + int(np.argmax(samples[start : at + period // 4 + 1])))
             at = marks[-1] + period
-        place = float(marks[0]) if len(marks) > 2 else np.inf
-        while place < marks[-1]:
-            mark, to = min(marks, key=lambda one: abs(one - place)), int(place)
+        target = float(marks[0]) if len(marks) > 2 else np.inf
+        while target < marks[-1]:
+            mark, to = min(marks, key=lambda one: abs(one - target)), int(target)
             reach = min(
                 int(period_at(mark, periods, first, last)), mark, to, *(len(samples) - 1 - x for x in (mark, to))
             )
             window = np.hanning(2 * reach + 1)
             total[to - reach : to + reach + 1] += window * samples[mark - reach : mark + reach + 1]
             weight[to - reach : to + reach + 1] += window
-            place += period_at(place, new_periods, first, last)
+            target += period_at(target, new_periods, first, last)
     return np.where(weight > 0.3, total / np.maximum(weight, 0.3), samples).astype(np.float32)
 
 
@@ -228,7 +228,7 @@ def mumble(samples: Samples, speech: Sequence[Span], seconds: float) -> Samples:
     def average(envelope: Spectrum) -> Spectrum:
         gains = uniform_filter1d(envelope, frames, axis=1) - envelope
         slope = np.linspace(-1, 1, len(gains))[:, None]
-        return envelope + gains - slope * (np.sum(slope * gains, axis=0) / np.sum(slope**2))
+        return np.asarray(envelope + gains - slope * (np.sum(slope * gains, axis=0) / np.sum(slope**2)))
 
     return _change_envelope(samples, average)
 

@@ -109,7 +109,7 @@ class FactorReference(NamedTuple):
             rows.append([count, np.sum(windows @ self.axis), few, count - few, *squares])
         return np.array(rows, dtype=np.float64).reshape(-1, 6)
 
-    def place(self, sums: Array) -> tuple[Array, Array]:
+    def find_place(self, sums: Array) -> tuple[Array, Array]:
         """Return the places of sets (sums of rows from `add_up`) on the axis, and their squared distances from the mean
         of people without the error of few windows; NaN without windows.
         """
@@ -120,9 +120,9 @@ class FactorReference(NamedTuple):
 
     def score(self, sums: Array) -> Array:
         """Return the likeness of sets: close to 1 for people, one half for recordings with damage of strength 1."""
-        place, spread = self.place(sums)
+        along, spread = self.find_place(sums)
         beyond = np.maximum((spread - self.spread) / self.usual, 0)
-        damage = _measure_damage((place - self.centre) / self.deviation)
+        damage = _measure_damage((along - self.centre) / self.deviation)
         return np.asarray(self.damage / (self.damage + damage) * USUAL**2 / (USUAL**2 + beyond**2))
 
 
@@ -187,15 +187,15 @@ def fit_factor(
     sums = np.array([row for row in rows if row[0]])
     whole = sums.sum(axis=0, keepdims=True)
     draft = _find_axes(factor, dict(enumerate(people)), damaged)._replace(error=whole[0, 4] / whole[0, 3])
-    places, spreads = draft.place(sums)
-    usual = np.std(spreads) if factor in GENERAL else np.array(np.inf)
-    damage = (draft.place(np.array(rows_of_damage))[0] - places.mean()) / places.std()
+    places, spreads = draft.find_place(sums)
+    usual = np.asarray(np.std(spreads) if factor in GENERAL else np.inf)
+    damage = (draft.find_place(np.array(rows_of_damage))[0] - places.mean()) / places.std()
     return draft._replace(
         centre=places.mean(),
         deviation=places.std(),
-        spread=draft.place(whole)[1][0],
+        spread=draft.find_place(whole)[1][0],
         usual=usual,
-        damage=np.nanmean(_measure_damage(damage)),
+        damage=np.asarray(np.nanmean(_measure_damage(damage))),
     )
 
 
