@@ -190,7 +190,7 @@ def test_the_script_that_correlates_with_listeners_hears_the_first_seconds_of_th
 
 @pytest.mark.parametrize("prompts", ["good", "|", "good|", "a|b|c", " | b"])
 def test_prompts_that_are_not_two_are_wrong_usage(prompts: str, listener: Listener, cache: Cache) -> None:
-    with pytest.raises(BadInput, match=r"prompts must be two texts with \| between them"):
+    with pytest.raises(BadInput, match=r"prompts must be two texts separated by \|"):
         catalogue.get("pam")({"recording": recorded(np.ones(CHUNK), cache)}, {"prompts": prompts})
 
 

@@ -315,7 +315,7 @@ def test_the_tally_counts_every_pair_and_names_those_that_never_met() -> None:
     [
         ((["x"], ["x"], ["a"]), "both sides"),
         ((["x"], ["y"], ["maybe"]), "an outcome must be"),
-        ((["x", "y"], ["y"], ["a"]), "give one entry per battle"),
+        ((["x", "y"], ["y"], ["a"]), "give one per battle"),
     ],
 )
 def test_what_is_no_battle_is_refused(columns: tuple[list[str], list[str], list[str]], sentence: str) -> None:

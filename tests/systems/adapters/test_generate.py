@@ -273,7 +273,7 @@ def test_an_item_that_takes_too_long_is_interrupted(run: Any, injected: Model, t
     begin = time.monotonic()
     made = run("text-to-speech", tmp_path, [{"id": "slow"}, {"id": "one"}], batch=1, item_seconds=1.0)
     assert time.monotonic() - begin < 60
-    assert "did not finish within 1 s" in made["slow"].error
+    assert "did not finish the item within 1 s" in made["slow"].error
     assert made["slow"].cause == "system"
     assert made["one"].script
 

@@ -32,7 +32,7 @@ The dialogue is cut off at a turn, and the answer of that turn is divided into c
 Together, the clauses must be the answer, word for word: if the judge drops or rewrites words, it is asked again.
 Content density is the number of words in essential clauses divided by the number of all words.
 
-Differs from the paper, which prints no prompt, in this check.
+Differs from the paper in this check; the paper prints no prompt.
 """
 """Description of the question, for the prompts page of the docs."""
 
