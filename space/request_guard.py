@@ -1,8 +1,7 @@
 """Check every request before a page sees it, and give every response its security headers.
 
-Every change is requested by POSTing JSON to a page that accepts input, with the header `X-Podeval`. Pages of other
-sites cannot send this header, which requires a preflight request that is refused. For reasons and threats, see
-docs/security.md.
+Every change is requested by POSTing JSON to a page that accepts input. The header `X-Podeval` is required, and pages of
+other sites cannot send it, because they would need a preflight request, which is refused. See docs/security.md.
 """
 
 from __future__ import annotations
