@@ -302,8 +302,7 @@ def test_killed_in_the_middle_of_voting_and_started_again_nothing_is_lost_and_no
     for battle in battles:
         for side in "ab":
             urllib.request.urlopen(f"{program.address}/audio/{battle[side]['audio']}", timeout=60).read()
-    heard = sum(battles[0][side]["seconds"] for side in "ab")
-    time.sleep(heard / ArenaSettings().fastest_playback)
+    time.sleep(sum(battles[0][side]["seconds"] for side in "ab") / ArenaSettings().fastest_playback)
     ballots = [
         {
             "id": f"kill-{number}-{battle['token'][:16]}",

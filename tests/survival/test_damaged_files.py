@@ -37,8 +37,10 @@ def killed(tmp_path_factory: pytest.TempPathFactory, empty_store: Path, warm_pyt
     """A folder with a database, its log and index as a killed program left them, and the bucket beside it."""
     folder = tmp_path_factory.mktemp("killed")
     shutil.copy(empty_store, folder / "podeval.db")
-    places = str(folder / "podeval.db"), str(folder / "bucket")
-    assert warm_python.start(KILLED_AFTER_VOTES, folder / "log", *places).wait() == -signal.SIGKILL
+    assert (
+        warm_python.start(KILLED_AFTER_VOTES, folder / "log", str(folder / "podeval.db"), str(folder / "bucket")).wait()
+        == -signal.SIGKILL
+    )
     assert (folder / "podeval.db-wal").stat().st_size > 50 * FRAME
     return folder
 
