@@ -147,6 +147,7 @@ def test_windows_that_the_reference_loses_are_scored_too(
     np.testing.assert_allclose(found[:, 1:][compared], expected, atol=1e-4)
 
 
+@pytest.mark.long
 @pytest.mark.models
 def test_upstream_windows_are_the_exact_ones_without_the_lost(
     dnsmos: Dnsmos, long: tuple[np.ndarray, np.ndarray]

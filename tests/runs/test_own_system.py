@@ -308,7 +308,7 @@ def test_one_line_leads_from_a_python_function_to_a_row(tmp_path: Path) -> None:
     program = Path(__file__).parents[1] / "fakes" / "tiny_run.py"
     words = ["run", "--python", "my_tts.py:speak", "--benchmark", "tiny", "--metrics", "loudness", "--name", "first"]
     done = subprocess.run(
-        [sys.executable, str(program), *words],
+        [sys.executable, str(program), *words, "--workers", "1"],
         cwd=tmp_path,
         capture_output=True,
         text=True,

@@ -1,6 +1,5 @@
-"""What a voter does at the arena, in a real browser against the real program, its database and real speech."""
+"""What a voter does at the arena, in a real browser, with a real database and real speech."""
 
-import importlib.util
 import json
 import sqlite3
 import threading
@@ -26,13 +25,27 @@ PATIENCE = 60_000
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory, warm_python: Any) -> Iterator[Site]:
-    if importlib.util.find_spec("gradio") is None:
-        pytest.skip("gradio is not installed; pip install 'podeval[space]'")
-    runs = tmp_path_factory.mktemp("arena") / "runs"
-    runs.mkdir()
-    fill(runs / "podeval.db", runs / "audio")
-    served = Site(runs, warm_python, environment={"PODEVAL_CACHE": str(runs / "cache")}).start()
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of runs with an arena."""
+    pytest.importorskip("gradio", reason="gradio is not installed; pip install 'podeval[space]'")
+    folder = tmp_path_factory.mktemp("arena") / "runs"
+    fill(folder / "podeval.db", folder / "audio")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def site(filled: Path) -> Iterator[Site]:
+    """The arena and the tabs in this process, which cannot be killed."""
+    with (
+        Database(filled / "podeval.db") as database,
+        serve_app(site_without_board(filled, Arena(database), "local", tabs=True)) as address,
+    ):
+        yield Site(filled, None, int(address.rpartition(":")[2]))
+
+
+@pytest.fixture
+def program(filled: Path, warm_python: Any) -> Iterator[Site]:
+    served = Site(filled, warm_python, environment={"PODEVAL_CACHE": str(filled / "cache")}).start()
     yield served
     served.stop()
 
@@ -275,21 +288,21 @@ def _post(address: str, content: dict[str, Any]) -> dict[str, Any]:
         return dict(json.load(answer))
 
 
+@pytest.mark.long
 def test_killed_in_the_middle_of_voting_and_started_again_nothing_is_lost_and_nothing_twice(
-    site: Site, voter: Callable[..., Voter]
+    program: Site, voter: Callable[..., Voter]
 ) -> None:
     here = voter(1280, "dark")
-    page = here.open(site.address)
+    page = here.open(program.address)
     hear(page)
     assert violations(page) == []
     picture(page, "arena-heard-1280-dark")
-    before = votes(site)
-    battles = [_post(f"{site.address}/arena/battles", {}) for _ in range(4)]
+    before = votes(program)
+    battles = [_post(f"{program.address}/arena/battles", {}) for _ in range(4)]
     for battle in battles:
         for side in "ab":
-            urllib.request.urlopen(f"{site.address}/audio/{battle[side]['audio']}", timeout=60).read()
-    heard = sum(battles[0][side]["seconds"] for side in "ab")
-    time.sleep(heard / ArenaSettings().fastest_playback)
+            urllib.request.urlopen(f"{program.address}/audio/{battle[side]['audio']}", timeout=60).read()
+    time.sleep(sum(battles[0][side]["seconds"] for side in "ab") / ArenaSettings().fastest_playback)
     ballots = [
         {
             "id": f"kill-{number}-{battle['token'][:16]}",
@@ -306,7 +319,7 @@ def test_killed_in_the_middle_of_voting_and_started_again_nothing_is_lost_and_no
     def vote() -> None:
         for ballot in ballots:
             try:
-                acknowledged[ballot["id"]] = _post(f"{site.address}/arena/votes", ballot)["number"]
+                acknowledged[ballot["id"]] = _post(f"{program.address}/arena/votes", ballot)["number"]
             except (OSError, urllib.error.HTTPError):
                 return
 
@@ -314,24 +327,24 @@ def test_killed_in_the_middle_of_voting_and_started_again_nothing_is_lost_and_no
     voting.start()
     while not acknowledged and voting.is_alive():
         time.sleep(0.001)
-    site.kill()
+    program.kill()
     voting.join()
     page.click(".vote-a")
     state(page, "sending", "offline")
     assert "kept in this tab" in page.inner_text("#arena-status")
     picture(page, "arena-offline-1280-dark")
-    there = {row[0] for row in votes(site)}
+    there = {row[0] for row in votes(program)}
     assert acknowledged.keys() <= there, "what was acknowledged is there"
-    site.start()
+    program.start()
     page.reload()
     state(page, "revealed")
-    again = {ballot["id"]: _post(f"{site.address}/arena/votes", ballot)["number"] for ballot in ballots}
+    again = {ballot["id"]: _post(f"{program.address}/arena/votes", ballot)["number"] for ballot in ballots}
     assert {vote: again[vote] for vote in acknowledged} == acknowledged, "the same acknowledgement as before"
-    now = votes(site)
+    now = votes(program)
     assert now[: len(before)] == before
     assert sorted(row[0] for row in now[len(before) :]) == sorted([*again, here.sent[0]["id"]])
     assert len({ballot["id"] for ballot in here.sent}) == 1
-    page.goto(f"{site.address}/arena/ratings?lang=zh")
+    page.goto(f"{program.address}/arena/ratings?lang=zh")
     assert "竞技场评分" in page.inner_text("h1")
     assert violations(page) == []
     picture(page, "arena-ratings-1280-dark-zh")

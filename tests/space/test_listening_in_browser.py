@@ -1,8 +1,8 @@
 """A listener goes through tests in a real browser: reload, a killed program, hostile texts, keys only, a phone."""
 
-import importlib.util
 import io
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -11,8 +11,10 @@ import pytest
 from podeval.listening import Listening, session_results
 from podeval.listening.screening import TRIAL_NAMES
 from podeval.store.database import Database
+from tests.fakes.loopback_server import serve_app
 from tests.space.accessibility import looks, picture, violations
 from tests.space.arena_fixture import HOSTILE, Site, quick
+from tests.space.compare_fixture import own_pages
 from tests.space.listening_fixture import fill, saved
 
 pytestmark = pytest.mark.browser
@@ -22,8 +24,7 @@ HACKED = "() => window.hacked ?? null"
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory, warm_python: Any) -> Iterator[Site]:
-    if importlib.util.find_spec("gradio") is None:
-        pytest.skip("gradio is not installed; pip install 'podeval[space]'")
+    pytest.importorskip("gradio", reason="gradio is not installed; pip install 'podeval[space]'")
     here = Site(tmp_path_factory.mktemp("listening"), warm_python)
     fill(here.database, here.runs)
     here.start()
@@ -181,18 +182,20 @@ def test_a_whole_mushra_test_with_a_reload_and_a_killed_program(site: Site, cont
     assert {name: found[session.pages[0]["item"], name] for name in given} == given
 
 
-def test_listeners_return_to_their_panel_by_themselves_unless_they_stay(site: Site, context: Any) -> None:
-    with Database(site.database) as database:
+def test_listeners_return_to_their_panel_by_themselves_unless_they_stay(context: Any, tmp_path: Path) -> None:
+    fill(tmp_path / "podeval.db", tmp_path)
+    with Database(tmp_path / "podeval.db") as database:
         begun = Listening(database).start("abx", "prolific:home").session
         Listening(database).save(begun, 0, dict.fromkeys(TRIAL_NAMES, 1), seconds=60)
     context.route("https://app.prolific.com/**", lambda route: route.fulfill(body="the panel"))
     page = context.new_page()
-    page.goto(f"{site.address}/listen/abx?PROLIFIC_PID=home")
-    assert "In 5 seconds" in page.inner_text("#countdown")
-    page.click("#stay")
-    page.get_by_text("return to the site that sent you here at any time").wait_for()
-    context.new_page().goto(page.url)
-    context.wait_for_event("response", lambda response: response.url.endswith("cc=C9Z8Y7X6"))
+    with serve_app(own_pages(tmp_path, "listening")) as address:
+        page.goto(f"{address}/listen/abx?PROLIFIC_PID=home")
+        assert "In 5 seconds" in page.inner_text("#countdown")
+        page.click("#stay")
+        page.get_by_text("return to the site that sent you here at any time").wait_for()
+        context.new_page().goto(page.url)
+        context.wait_for_event("response", lambda response: response.url.endswith("cc=C9Z8Y7X6"))
     assert page.locator("#stay").is_hidden()
 
 

@@ -49,6 +49,7 @@ def follow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], dict
     return run
 
 
+@pytest.mark.long
 @pytest.mark.skipif(
     sandbox.explain_missing_isolation() is not None, reason=f"no isolation here: {sandbox.explain_missing_isolation()}"
 )

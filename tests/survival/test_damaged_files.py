@@ -4,8 +4,6 @@ import random
 import shutil
 import signal
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -35,12 +33,14 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 
 @pytest.fixture(scope="module")
-def killed(tmp_path_factory: pytest.TempPathFactory, empty_store: Path) -> Path:
+def killed(tmp_path_factory: pytest.TempPathFactory, empty_store: Path, warm_python: Any) -> Path:
     """A folder with a database, its log and index as a killed program left them, and the bucket beside it."""
     folder = tmp_path_factory.mktemp("killed")
     shutil.copy(empty_store, folder / "podeval.db")
-    program = [sys.executable, "-c", KILLED_AFTER_VOTES, str(folder / "podeval.db"), str(folder / "bucket")]
-    assert subprocess.run(program, check=False, cwd=Path(__file__).parents[2]).returncode == -signal.SIGKILL
+    assert (
+        warm_python.start(KILLED_AFTER_VOTES, folder / "log", str(folder / "podeval.db"), str(folder / "bucket")).wait()
+        == -signal.SIGKILL
+    )
     assert (folder / "podeval.db-wal").stat().st_size > 50 * FRAME
     return folder
 

@@ -20,6 +20,7 @@ def test_its_voices_are_pinned_to_a_commit_and_their_content() -> None:
     assert Piper().generation["weights"]["en_US-kristin-medium.onnx"] == model.sha256
 
 
+@pytest.mark.long
 @pytest.mark.models
 def test_it_speaks_in_the_voices_that_the_lock_names(monkeypatch: pytest.MonkeyPatch) -> None:
     """Joe stands in for kristin, whose file no package brings."""

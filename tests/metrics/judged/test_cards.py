@@ -81,7 +81,6 @@ def test_the_example_of_the_card_runs_as_it_stands(
     shutil.copy(made.bench.judge, tmp_path / "judge.yaml")
     soundfile.write(tmp_path / "episode.wav", speech_like, 16_000)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PODEVAL_CACHE", str(tmp_path / "cache"))
     # What a judge hears is also read for words to it: tests/metrics/judged/test_gaming_of_judges.py.
     monkeypatch.setattr(judge_use, "transcribe_spoken_words", lambda inputs: {})
     monkeypatch.setattr(evaluate, "load", lambda path: module(path.removeprefix("podeval/"))())
