@@ -133,7 +133,10 @@ def test_only_figures_of_one_protocol_are_compared(written: Write) -> None:
     [
         (["a", "nowhere"], "there is no run in"),
         (["a", "b", "--fail-if-worse", "wer=-1"], "takes METRIC or METRIC=MARGIN"),
-        (["a", "b", "--fail-if-worse", "warmth"], r"not a column that has a better direction in both runs; choose from wer\.wer"),
+        (
+            ["a", "b", "--fail-if-worse", "warmth"],
+            r"not a column that has a better direction in both runs; choose from wer\.wer",
+        ),
         (["a", "topics"], r"differ in their split \(demo and topics\)"),
         (["a", "late"], "have no seed in common"),
         (["a", "b", "--profile", "reference"], "no measurements of the profile reference"),
