@@ -40,7 +40,7 @@ def test_an_empty_folder_of_outputs_is_told_every_name_and_where_the_words_are(
     said = podeval("run", "--outputs", folder, "--split", "demo")
     names = [line for line in podeval("data", "items", "--split", "demo").out.splitlines() if line.endswith(".wav")]
     assert all(name in said.err for name in names)
-    assert "`podeval data items real_pod --split demo --track voice` prints" in said.err
+    assert "run `podeval data items real_pod --split demo --track voice` to see" in said.err
     # A file by one of these names is an output.
     soundfile.write(folder / names[0], 0.1 * np.random.default_rng(0).standard_normal(2 * RATE), RATE)
     said = podeval("run", "--outputs", folder, "--split", "demo", "--metrics", "loudness", "--workers", "1")

@@ -86,7 +86,7 @@ def test_a_source_of_a_turn_that_is_not_there_is_refused(tmp_path: Path) -> None
     (tmp_path / str(demo.file)).write_text(json.dumps({"items": [item]}), encoding="utf-8")
     stray = {"id": item["id"], "sources": [{"turn": 10, "claim": "c", "source": "s"}], "note": ""}
     (tmp_path / SOURCES.file).write_text(json.dumps({"items": [stray]}), encoding="utf-8")
-    with pytest.raises(BadInput, match="names turn 10 of demo_Health_and_Fitness_18, which has 9 turns"):
+    with pytest.raises(BadInput, match="names turn 10 of demo_Health_and_Fitness_18, which has only 9 turns"):
         list(make_claims_rows(tmp_path, SPLITS))
 
 

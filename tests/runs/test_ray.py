@@ -307,7 +307,7 @@ def test_a_loopback_address_whose_head_listens_on_loopback_alone_is_told_at_once
     monkeypatch.setattr(ray.util, "get_node_ip_address", lambda: "127.0.0.2")
     with socket.create_server(("127.0.0.1", 0)) as head:
         port, began = head.getsockname()[1], time.monotonic()
-        sentence = rf"^Ray connects to 127.0.0.2:{port} instead of 127.0.0.1:{port}, and no Ray cluster answers at"
+        sentence = rf"^Ray connects to 127.0.0.2:{port} instead of 127.0.0.1:{port}, but no Ray cluster answers at"
         with pytest.raises(BadInput, match=sentence), connect(f"127.0.0.1:{port}"):
             pass
     assert time.monotonic() - began < 30

@@ -154,7 +154,10 @@ def test_a_name_that_cannot_be_used_is_refused_with_what_can(name: str) -> None:
 @pytest.mark.parametrize(
     ("voices", "words"),
     [
-        (("Maja=x", "a", "b"), "--voice names Maja, but no script has such a speaker; `podeval data items real_pod"),
+        (
+            ("Maja=x", "a", "b"),
+            "--voice names Maja, but no script has such a speaker; run `podeval data items real_pod",
+        ),
         (("a", ""), "--voice takes the name of a voice, or SPEAKER=VOICE; one value lacks a name"),
         (("Maya=", "a"), "one value lacks a name"),
     ],

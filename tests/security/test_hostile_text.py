@@ -41,7 +41,7 @@ def test_thoughts_and_answers_are_told_apart() -> None:
 @pytest.mark.parametrize("text", ["[[" + "1" * 5_000 + "]]", f"Host {'1' * 5_000}: hello"])
 def test_a_number_of_thousands_of_digits_is_refused_or_read(text: str) -> None:
     if text.startswith("["):
-        with pytest.raises(BadInput, match="cannot be read"):
+        with pytest.raises(BadInput, match="cannot be read|not valid JSON"):
             read_any_script(text)
     else:
         assert read_any_script(text).text == text
@@ -50,7 +50,7 @@ def test_a_number_of_thousands_of_digits_is_refused_or_read(text: str) -> None:
 def test_a_script_longer_than_any_is_refused_in_a_sentence() -> None:
     with pytest.raises(BadInput, match=r"600,001 characters, but at most 600,000"):
         read_any_script("a" * 600_001)
-    with pytest.raises(BadInput, match="at most 600,000 are read"):
+    with pytest.raises(BadInput, match="but at most 600,000"):
         read_any_script([{"speaker": "A", "text": "a" * 400_000}, {"speaker": "B", "text": "b" * 400_000}])
 
 

@@ -156,7 +156,7 @@ def test_dimensions_pool_and_goal_are_set_on_the_page(root: TestClient, small: A
     assert "took out of the pool" in page
     assert "built-in method" not in page
     unknown = root.post("/admin/systems", json={"system": "nobody", "shown": True, **because})
-    assert (unknown.status_code, unknown.json()["error"]) == (422, "the arena has no system nobody")
+    assert (unknown.status_code, unknown.json()["error"]) == (422, "the arena has no system with the id 'nobody'")
     small.vote("somebody", "a")
     ratings = root.get("/arena/ratings").text
     assert "1 (target: 250)" in " ".join(ratings.split())

@@ -141,7 +141,7 @@ def test_an_unknown_field_of_an_entry_does_not_make_its_list_empty() -> None:
 def test_text_that_is_no_yaml_or_would_cost_is_refused_with_its_line(text: str, message: str) -> None:
     with pytest.raises(BadInput) as caught:
         parse(text, "doc.yaml")
-    assert str(caught.value).startswith("doc.yaml ")
+    assert str(caught.value).startswith("doc.yaml: ")
     assert message in str(caught.value)
 
 
@@ -272,10 +272,10 @@ def test_a_results_file_that_is_a_link_or_missing_is_not_followed(
     tmp_path: Path, reported: Callable[..., Submission]
 ) -> None:
     document = with_source("kind: reported", "results: other.csv")
-    with pytest.raises(BadDocument, match=r"other\.csv, which is not a file"):
+    with pytest.raises(BadDocument, match=r"other\.csv is not a file"):
         reported(HEADER + ROW, document)
     (tmp_path / "other.csv").symlink_to(tmp_path / "results.csv")
-    with pytest.raises(BadDocument, match=r"other\.csv, which is not a file"):
+    with pytest.raises(BadDocument, match=r"other\.csv is not a file"):
         reported(HEADER + ROW, document)
 
 

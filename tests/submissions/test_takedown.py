@@ -186,7 +186,7 @@ def test_a_mirror_killed_before_the_history_went_ends_it_the_next_time(
     mirror.push_results(board)
     take_down(queue, id, "ada", board, "stolen", NOW)
     hub_client.trouble = lambda method, path: 400 if "super-squash" in path else None
-    with pytest.raises(BadInput, match="refused podeval/results"):
+    with pytest.raises(BadInput, match="refused a request to podeval/results"):
         mirror.delete_taken_down()
     hub_client.trouble = lambda method, path: None
     mirror.delete_taken_down()

@@ -88,7 +88,7 @@ def test_a_person_is_answered_with_all_before_in_mind(program: Callable[..., Pyt
         ("(np.zeros(9), 24000.0)", "returned the rate 24000.0"),
         ("(np.zeros((1, 900)), 8000)", r"channels first; return \(frames, channels\): samples.T"),
         ("(np.zeros((0,)), 8000)", r"shape \(0,\)"),
-        ("(np.zeros(9, np.int64), 8000)", "samples of int64"),
+        ("(np.zeros(9, np.int64), 8000)", "samples of type int64"),
         ("('sound.wav', 8000)", "instead of an array"),
         ("(1 / 0, 8000)", r"failed \(ZeroDivisionError, line 2: division by zero\)"),
     ],
@@ -127,7 +127,7 @@ def test_a_file_that_cannot_be_imported_is_refused_by_its_line(program: Callable
         program("import no_such_thing")
     with pytest.raises(BadInput, match=r"cannot be imported \(SyntaxError, line 2"):
         program("def speak(")
-    with pytest.raises(BadInput, match=r"has no function 'speak'; it has talk"):
+    with pytest.raises(BadInput, match=r"has no function 'speak'; it defines talk"):
         program("def talk(): pass")
 
 

@@ -162,7 +162,7 @@ def test_what_cannot_be_aligned_is_refused() -> None:
         locate_speaker_turns(Script((Turn("A", "..."),)), HEARD)
     with pytest.raises(BadInput, match="'hello' has times"):
         locate_speaker_turns(SCRIPT, [("hello", 1.0, float("nan"))])
-    with pytest.raises(BadInput, match="in order"):
+    with pytest.raises(BadInput, match="end before it starts"):
         locate_speaker_turns(SCRIPT, [("hello", 1.0, 0.5)])
 
 

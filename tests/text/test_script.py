@@ -55,8 +55,8 @@ def test_text_and_speakers_are_in_order() -> None:
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        ('[{"speaker": "A", "text": "cut o', "cannot be read"),
-        ("[" * 100_000, "cannot be read"),
+        ('[{"speaker": "A", "text": "cut o', "not valid JSON"),
+        ("[" * 100_000, "not valid JSON"),
         ('[{"text": "who?"}]', "turn 1 of the script needs a speaker"),
         ('[["A", "Hello."], {"speaker": "B", "text": null}]', "turn 2 of the script has no text"),
         ([{"speaker": "A", "text": "a"}, "b"], "turn 2 of the script is not an object"),

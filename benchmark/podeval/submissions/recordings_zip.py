@@ -205,7 +205,7 @@ def main(job_file: str) -> None:
     except BadInput as error:
         report = {"refused": str(error)[:1_000]}
     except OSError as error:
-        report = {"refused": f"this board cannot store it at present ({error.strerror}); try again later"}
+        report = {"refused": f"this board cannot store the upload at present ({error.strerror}); try again later"}
     (out / REPORT).write_text(json.dumps(report), encoding="utf-8")
 
 

@@ -137,7 +137,7 @@ def test_python_measures_what_the_shell_does(judge: Callable[..., Any], tmp_path
     said = CliRunner().invoke(app, [*asked, "--judge", named["judge"], "--records", str(named["records"]), "--json"])
     line = json.loads(said.stdout)
     assert (line["overall"], line["protocol"]) == (1.5, scores.protocols["dialogue_judge"])
-    for refused, sentence in ((lambda: podeval.measure("dialogue_judge", GOOD, references=FLAT), "asks a judge"),
+    for refused, sentence in ((lambda: podeval.measure("dialogue_judge", GOOD, references=FLAT), "needs a judge"),
                               (lambda: podeval.measure("dialogue_judge", GOOD, **named), "add references="),
                               (lambda: podeval.measure("mattr", "words", **named), "does not use judge")):  # fmt: skip
         with pytest.raises(BadInput, match=sentence):

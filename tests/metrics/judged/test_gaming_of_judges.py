@@ -162,7 +162,7 @@ def test_orders_that_are_spoken_are_counted_and_shown(words: str, count: int) ->
 
 def test_half_points_are_listed_in_the_schema_and_nothing_between_is_read() -> None:
     assert HEAR.schema["properties"]["score"]["enum"] == [1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0]
-    with pytest.raises(ValueError, match=r"steps of 0\.5|Input should be"):
+    with pytest.raises(ValueError, match=r"multiple of 0\.5|Input should be"):
         Answer(score=4.25)
     assert '"multipleOf": 0.5' in str(script_quality.QUALITY.schema).replace("'", '"')
 

@@ -10,12 +10,12 @@ If the number of speakers heard differs from that in the script, or is lower tha
 If diarisation finds more voices than `speakers`, the most similar ones are merged, and the notes say so (since version
 1.4; unscored before). The distance between speakers is a property of the whole recording, so there is no timeline.
 
-The public code differs in four points. It halves the distance (so does `variant="podeval"`). Instead of windows, it
-embeds whole segments of one speaker that are longer than 3 s, joined to at most 10 s (`embeddings="segments"`). If
-there are reference voices, it measures these instead of the recording. It divides by zero if there is only one speaker.
-The encoder of that code computes pyannote's x-vectors, and its diarizer is pyannote 3.0 (`--preset podeval` of a run).
-Segments and windows, with the same encoder and turns, give 0.622 and 0.573 for two Kokoro voices, and 0.046 and 0.033
-for espeak-ng.
+Differs from the public code in four points. That code halves the distance (so does `variant="podeval"`). Instead of
+windows, it embeds whole segments of one speaker that are longer than 3 s, joined to at most 10 s
+(`embeddings="segments"`). If there are reference voices, it measures these instead of the recording. It divides by zero
+if there is only one speaker. The encoder of that code computes pyannote's x-vectors, and its diarizer is pyannote 3.0
+(`--preset podeval` of a run). Segments and windows, with the same encoder and turns, give 0.622 and 0.573 for two
+Kokoro voices, and 0.046 and 0.033 for espeak-ng.
 """
 
 from itertools import combinations
