@@ -41,7 +41,7 @@ def test_thoughts_and_answers_are_told_apart() -> None:
 @pytest.mark.parametrize("text", ["[[" + "1" * 5_000 + "]]", f"Host {'1' * 5_000}: hello"])
 def test_a_number_of_thousands_of_digits_is_refused_or_read(text: str) -> None:
     if text.startswith("["):
-        with pytest.raises(BadInput, match="cannot be read|not valid JSON"):
+        with pytest.raises(BadInput, match="not valid JSON"):
             read_any_script(text)
     else:
         assert read_any_script(text).text == text
