@@ -148,8 +148,9 @@ def _watch(worker: "Worker", pause: float, dispatch: bool) -> None:
             worker.watch(pause, stopped)
         return
     waking = Dispatch(worker.queue)
+    # The timer also announces, and two announcements at once would close each other's connection.
+    waking.announce()
     with run_periodically(works | worker.list_chores() | {"announce": (pause, waking.announce)}, _LOG.warning):
-        waking.announce()
         _LOG.info(f"procrastinate wakes {worker.name} for new submissions; Ctrl-C stops the worker")
         _report_stops(worker)
         waking.work(worker.once)
