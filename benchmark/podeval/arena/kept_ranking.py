@@ -2,8 +2,8 @@
 next is computed, and does not have to read every vote from the database.
 
 For each database, the user's cache folder contains two files. Each is an archive of NumPy arrays, without pickles; the
-data that is not an array is stored as JSON text in one of them. A file is ignored if its newest vote no longer exists
-in the database.
+data that is not an array is stored as JSON text in one of them. A file is not used if its newest vote no longer
+exists in the database.
 """
 
 import hashlib
@@ -34,12 +34,11 @@ Kept = TypeVar("Kept")
 _ARRAY = "array"
 """The only key of a JSON object that represents an array; its value is the number of the array."""
 
-
 _ROWS = 100
 """Number of votes to read at a time."""
 
 _MANY = 20_000
-"""Number of votes above which they are kept on disk, because reading them takes a noticeable time."""
+"""Number of votes that are read quickly; the file is written if there are 10 % more votes than this, or than in it."""
 
 _TEXTS = (1, 2, 3, 6, 7, 8)
 """Positions of the columns of texts that are read: voters, outcomes, preferences, protocols, dimensions, outputs."""
