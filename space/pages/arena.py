@@ -202,12 +202,12 @@ def ratings(request: Request, site: CurrentSite, dimension: str = "", protocol: 
 
 
 @routes.get("/arena/ratings.json", dependencies=[limit("60/minute")])
-def ratings_json(site: CurrentSite) -> JSONResponse:
+def ratings_json(site: CurrentSite) -> Response:
     """The rankings by public votes, on excerpts and on whole recordings, and by the battles that each judge decided:
     ratings with 95 % intervals and ranks, or what a provisional system lacks (`provisional`), and the groups of votes
     that count for less (`lowered`).
     """
-    return JSONResponse(site.services.rankings.current().document())
+    return Response(site.services.rankings.current().encoded, media_type="application/json")
 
 
 @routes.get("/arena/ratings.csv", response_class=Response, dependencies=[limit("60/minute")])

@@ -1,5 +1,6 @@
 """The public ranking of an arena, cached until the votes change: the data for its page, JSON and CSV."""
 
+import json
 import logging
 import math
 import threading
@@ -7,6 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +89,13 @@ class Ranking:
         people = [parts for protocol, parts in self.protocols.items() if protocol in PROTOCOLS]
         counted = sum(next(iter(parts.values())).ratings.votes for parts in people)
         return self.status.excluded / max(1, counted + self.status.excluded)
+
+    @cached_property
+    def encoded(self) -> bytes:
+        """The `document` as JSON; with 300 systems, encoding it delays all requests by a quarter of a second, so it is
+        encoded once.
+        """
+        return json.dumps(self.document(), ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
 
     def document(self) -> dict[str, Any]:
         """Return the ranking as plain data; rows and columns of matrices follow the order of `systems`."""
@@ -290,8 +299,9 @@ class Rankings:
             _LOG.warning("the ranking could not be computed or saved: %s", error)
             self._error = error
         finally:
-            # The first measured time includes loading libraries, so it does not predict later times.
-            self._until = time.monotonic() + (0.0 if first else (time.monotonic() - began) / self._share)
+            # The first ranking also loads libraries and reads all votes, so it takes longer than the next ones.
+            share = min(1.0, 10 * self._share) if first else self._share
+            self._until = time.monotonic() + (time.monotonic() - began) / share
             self._renewing = None
 
     def _count(self, session: Session) -> tuple[object, ...]:

@@ -124,6 +124,9 @@ def measure(samples: Samples, rate: int, layout: str | None = None) -> Loudness:
     """
     _check(samples, rate)
     weights = get_channel_weights(samples.shape[1], layout)
+    if samples.strides[1] == 0:
+        # Every channel is a view of the same samples, which are measured once, with the weight of all channels.
+        samples, weights = samples[:, :1], weights.sum(keepdims=True)
     weighted_channels = np.flatnonzero(weights)
     meter, weighting = TruePeakMeter(rate, samples.shape[1]), KWeighting(rate, len(weighted_channels), rate)
     # Measure the true peak and the weighted energy of every cell in one pass over the recording.

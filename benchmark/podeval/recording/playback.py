@@ -131,7 +131,8 @@ class Playback:
                     if seconds is not None:
                         # Pad the copy with silence to exactly that length, or cut off its end.
                         frames, chance = round(seconds * RATE), np.random.default_rng(int(key[-16:], 16))
-                        samples = np.pad(samples[:frames], ((0, max(0, frames - len(samples))), (0, 0)))
+                        padded = np.pad(_distinct(samples)[:frames], ((0, max(0, frames - len(samples))), (0, 0)))
+                        samples = np.broadcast_to(padded, (frames, 2))
                     self._write(path, self._path(key, "json"), samples, gain, chance)
         return _mark_used(path)
 
@@ -221,13 +222,15 @@ class Playback:
         factor = np.float32(min(10 ** (gain / 20), max(1.0, 1 / max(*heights, 1e-9))))
         with _replacing(path) as partial:
             with soundfile.SoundFile(partial, "w", RATE, 2, "PCM_16", format="FLAC") as file:
+                distinct = _distinct(samples)
                 for start in range(0, len(samples), _BLOCK):
-                    block = np.asarray(samples[start : start + _BLOCK]) * factor * np.float32(2**15)
+                    block = np.asarray(distinct[start : start + _BLOCK]) * factor * np.float32(2**15)
                     if chance is not None:
                         # Add triangular dither of one 16-bit step, the same in both channels, so equal channels stay
                         # equal.
                         block = block + (chance.random((2, len(block), 1), dtype=np.float32) - 0.5).sum(axis=0)
-                    file.write(np.clip(np.rint(block), -(2**15), 2**15 - 1).astype(np.int16))
+                    steps = np.clip(np.rint(block), -(2**15), 2**15 - 1).astype(np.int16)
+                    file.write(np.broadcast_to(steps, (len(steps), 2)))
             with _replacing(peaks) as partial_peaks:
                 lower = [round(min(1.0, height * float(factor)), 4) for height in heights]
                 partial_peaks.write_text(json.dumps(lower), encoding="utf-8")
@@ -252,8 +255,14 @@ def decode_standard(stretch: Stretch) -> Samples:
     return np.broadcast_to(resampled, (len(resampled), 2)) if resampled.shape[1] == 1 else resampled
 
 
+def _distinct(samples: Samples) -> Samples:
+    """Return the samples without channels that are views of the first one."""
+    return samples if samples.strides[1] else samples[:, :1]
+
+
 def measure_peaks(samples: Samples, count: int = PEAKS) -> list[float]:
     """Return the peak magnitude of each of `count` equal parts of `(frames, channels)` samples."""
+    samples = _distinct(samples)
     bounds = np.linspace(0, len(samples), min(count, len(samples)) + 1).round().astype(int)
     up, down = (extreme.reduceat(samples, bounds[:-1], axis=0) for extreme in (np.maximum, np.minimum))
     return list(np.maximum(up, -down).max(axis=1).tolist())
