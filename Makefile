@@ -84,6 +84,7 @@ reference-packages:
 	@tests/reference-packages $(BIN)/python $(VENV)/share/podeval/reference-packages
 
 bench: export PODEVAL_BENCH = $(CURDIR)/$(VENV)/share/podeval/bench.jsonl
+bench: export PYTHONDONTWRITEBYTECODE =
 bench: test-environment reference-packages
 	@rm -f $(PODEVAL_BENCH)
 	$(BIN)/python studies/speed/speech.py $(SPEECH).wav

