@@ -255,6 +255,7 @@ def add_server(checkout: Checkout, file: str, line: str, test: str, generate: st
     checkout.raise_limits(generate)
 
 
+@pytest.mark.long
 def test_the_metric_is_listed_measured_and_on_the_board_in_both_languages(checkout: Checkout, tmp_path: Path) -> None:
     assert "questions            Questions: how many of a script's turns ask something." in checkout.podeval(
         "metrics", "list"
@@ -277,10 +278,12 @@ def test_the_metric_is_listed_measured_and_on_the_board_in_both_languages(checko
     assert "问句 ↑" in shown
 
 
+@pytest.mark.long
 def test_the_server_is_offered(checkout: Checkout) -> None:
     assert "toy" in checkout.podeval("run", "--help")
 
 
+@pytest.mark.long
 def test_what_is_made_from_declarations_is_current_and_the_tests_pass(checkout: Checkout) -> None:
     checkout.run(sys.executable, "-m", "ruff", "check", ".")
     checkout.run(sys.executable, "-m", "ruff", "format", "--check", ".")

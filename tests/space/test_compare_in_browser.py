@@ -123,6 +123,7 @@ def test_a_systems_page_prints_on_white_pages_without_what_is_for_the_screen(chr
     reader.context.close()
 
 
+@pytest.mark.long
 def test_two_systems_pinned_in_the_leaderboard_are_compared_by_keys_alone_also_in_chinese(
     chromium: Any, serving: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -182,6 +182,7 @@ def test_a_whole_mushra_test_with_a_reload_and_a_killed_program(site: Site, cont
     assert {name: found[session.pages[0]["item"], name] for name in given} == given
 
 
+@pytest.mark.long
 def test_listeners_return_to_their_panel_by_themselves_unless_they_stay(context: Any, tmp_path: Path) -> None:
     fill(tmp_path / "podeval.db", tmp_path)
     with Database(tmp_path / "podeval.db") as database:

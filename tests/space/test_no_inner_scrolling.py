@@ -83,7 +83,7 @@ def receive_with_items(file: Path, items: int) -> str:
         return str(row.id)
 
 
-@pytest.mark.every(3)
+@pytest.mark.every(6)
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("kind", ["wide", "kept"])
 def test_no_page_of_a_wide_board_of_operators_or_of_a_submission_has_a_box_that_scrolls(

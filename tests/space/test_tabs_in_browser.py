@@ -92,6 +92,7 @@ def lose_answer(route: Any) -> None:
     route.abort()
 
 
+@pytest.mark.long
 def test_what_is_typed_outlives_a_server_that_went_away_and_is_handed_in_once(
     restarted: RestartedSite, visit: Any
 ) -> None:

@@ -46,6 +46,7 @@ def start(server_database: str, tmp_path: Path, warm_store: Any) -> Iterator[Cal
         process.wait()
 
 
+@pytest.mark.long
 def test_a_worker_is_woken_for_what_comes_and_the_other_takes_over_where_it_is_killed(
     tiny: ModuleType, server_database: str, start: Callable[[], Any], tmp_path: Path
 ) -> None:

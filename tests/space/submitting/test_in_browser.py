@@ -21,6 +21,7 @@ def address(site_of: Build) -> Iterator[str]:
         yield where
 
 
+@pytest.mark.long
 @pytest.mark.browser
 def test_a_repo_is_filled_in_from_the_hub_corrected_and_sent_by_keys_on_a_phone(
     chromium: Any, address: str, hub_client: Any, database: Database
