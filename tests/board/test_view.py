@@ -13,13 +13,14 @@ from tests.space.fixture_runs import PROTOCOLS, UPSTREAM
 
 def test_default_view_is_the_first_benchmark_measured_by_us_with_one_column_a_dimension(board: pd.DataFrame) -> None:
     settled = resolve_view(BoardView(), board)
-    place = (settled.view.board, settled.view.profile, settled.view.dimension)
-    assert place == ("real_pod/voice", "embedded", OVERVIEW)
+    assert settled.view == replace(settled.view, board="real_pod/voice", profile="embedded", dimension=OVERVIEW)
     assert len({column.dimension for column in settled.columns}) == len(settled.columns)
     assert {"wer.wer", "dnsmos.ovrl"} <= {column.id for column in settled.columns}
-    first, second = (column.id for column in settled.columns[:2])
-    gone = board["value"].mask((board["metric"] + "." + board["key"] == first) & (board["system_kind"] != "control"))
-    assert resolve_view(BoardView(), board.assign(value=gone)).columns[0].id == second, "only controls have the first"
+    many = (board.assign(benchmark="lfs_bench", split="", profile="paper", system=f"paper-{n}") for n in range(30))
+    assert resolve_view(BoardView(), pd.concat([board, *many])).view == settled.view, "not most in papers"
+    first = (board["metric"] + "." + board["key"] == settled.columns[0].id) & (board["system_kind"] != "control")
+    left = resolve_view(BoardView(), board.assign(value=board["value"].mask(first))).columns
+    assert left[0].id == settled.columns[1].id, "only controls have the first"
 
 
 @pytest.mark.parametrize(

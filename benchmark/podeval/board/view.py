@@ -230,8 +230,10 @@ def _correct_together(runs: Path, sheet: Sheet, *where: Any) -> Sheet | None:
 
 
 def _pick_board(wish: BoardView, index: Index) -> str:
-    """Return the requested board or, if it is missing, the board with the most systems for its benchmark or profile."""
-    by_size = sorted(index.boards, key=lambda name: (-index.known[name], -index.measured[name]))
+    """Return the requested board or, if it is missing, the one with the most measured systems for its benchmark or
+    profile; then systems in papers count.
+    """
+    by_size = sorted(index.boards, key=lambda name: (-index.measured[name], -index.known[name]))
     benchmark = wish.board.partition("/")[0]
     near = [name for name in by_size if name.partition("/")[0] == benchmark]
     having = [name for name in by_size if wish.profile in index.profiles(name)]
