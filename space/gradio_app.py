@@ -11,11 +11,13 @@ import asyncio
 import logging
 import os
 import threading
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from types import SimpleNamespace
 from typing import Any
 
 import gradio as gr
+import gradio.blocks
 import gradio_events
 import httpx
 from auth import read_public_address
@@ -49,8 +51,10 @@ def build(site: Site, language: str = "en") -> gr.Blocks:
         language: the language of the tabs.
     """
     measuring, names = may_measure(site.how.mode == "local"), site.texts[language]["site"]
-    app = gr.Blocks(title="podeval", delete_cache=(600, KEEP_SECONDS), analytics_enabled=False, fill_width=True)
-    with app:
+    with (
+        _without_application(),
+        gr.Blocks(title="podeval", delete_cache=(600, KEEP_SECONDS), analytics_enabled=False, fill_width=True) as app,
+    ):
         with gr.Tabs(elem_id=TABS_ID, overflow_behavior="wrap"):
             with gr.Tab(names["board"], id="leaderboard", elem_id="tab-leaderboard"):
                 make_part("board-part", "board.js", site.render_shell("board.html", language))
@@ -66,6 +70,19 @@ def build(site: Site, language: str = "en") -> gr.Blocks:
     # Gradio looks for work a thousand times per second; this takes 10 % of a core even on an idle site.
     app._queue.sleep_when_free = LOOK_SECONDS
     return app
+
+
+@contextmanager
+def _without_application() -> Iterator[None]:
+    """Keep Gradio from making an application, which takes a fifth of a second, when blocks begin and when they end;
+    setting their queue makes one again.
+    """
+    made_by = gradio.blocks.App
+    gradio.blocks.App = SimpleNamespace(create_app=lambda *_, **__: None)
+    try:
+        yield
+    finally:
+        gradio.blocks.App = made_by
 
 
 class LanguageApps:
