@@ -142,8 +142,8 @@ def route(method: str, path: str) -> str:
     """Return the kind of a request, without the parts of its address that identify a battle."""
     parts = path.strip("/").split("/")
     match parts:
-        case ["arena", "votes", _, "reveal"]:
-            return "GET reveal"
+        case ["arena", "votes", _, "revealed"]:
+            return "GET revealed"
         case ["audio", _, "peaks"]:
             return "GET peaks"
         case ["audio", _]:
@@ -262,8 +262,7 @@ class Crowd:
             self.trouble["one vote, two acknowledgements"] += 1
         if told:
             self.acknowledged[ballot["id"]] = ballot["outcome"]
-            await self._ask("reveal", "GET", f"/arena/votes/{ballot['id']}/reveal", cookie)
-            await self._ask("me", "GET", "/arena/me", cookie)
+            await self._ask("revealed", "GET", f"/arena/votes/{ballot['id']}/revealed", cookie)
 
     async def _vote(self, cookie: str, ballot: dict[str, Any]) -> Any:
         """Send a ballot until it is answered, as the page does."""
