@@ -20,6 +20,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
@@ -135,9 +136,9 @@ def main() -> int:
         form = f"{options.hours:g} h, {options.channels} channels at {options.rate} Hz{music}"
         print(f"{form}; wanted: at most {options.limit:g} GB above the models")
         # A forked process has its parent's memory; a spawned one has only its own.
-        with multiprocessing.get_context("spawn").Pool(1, maxtasksperchild=1) as processes:
+        with ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), max_tasks_per_child=1) as processes:
             for name in options.metrics.split(","):
-                found = processes.apply(used, (name, path, cache))
+                found = processes.submit(used, name, path, cache).result()
                 grown = (found.peak - found.before) / 1e9
                 above |= grown > options.limit
                 print(

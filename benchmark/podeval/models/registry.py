@@ -65,7 +65,7 @@ def get_card(job: str, profile: str) -> ModelCard:
         if name in candidate.profiles:
             return candidate
     others = [c.id for c in able]
-    hint = f"choose one with --profile {name},{job}={others[0]}" if others else _advise_elsewhere(job, name)
+    hint = f"choose one with --profile {name},{job}={others[0]}" if others else _advise_elsewhere(job)
     raise ModelMissing(f"the {name} profile has no {job_title} ({JOBS[job]}); {hint}")
 
 
@@ -89,8 +89,8 @@ def explain_missing(jobs: Collection[str], profile: str) -> list[str]:
     return [reason for reason in dict.fromkeys(reasons) if reason]
 
 
-def _advise_elsewhere(job: str, profile: str) -> str:
-    """Return advice that names another profile that can do the job."""
+def _advise_elsewhere(job: str) -> str:
+    """Return advice that names a profile that can do the job."""
     for candidate in CARDS:
         if candidate.job == job and candidate.profiles:
             return f"--profile {candidate.profiles[0]} has {candidate.title}"
