@@ -391,8 +391,8 @@ def _from_a_page_elsewhere(headers: Headers) -> bool:
     """Return whether one of our pages was opened under a name other than this machine's, through a proxy that adds no
     header.
 
-    Requests that come from a link on another site do not count; browsers mark them, because the addresses of this
-    machine count as secure.
+    Requests that come from a link on another site are excluded. Browsers mark them with the header `Sec-Fetch-Site`,
+    which they also send to the addresses of this machine.
     """
     if headers.get("sec-fetch-site") in ("cross-site", "none"):
         return False

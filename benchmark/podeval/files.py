@@ -204,7 +204,7 @@ def delete_shard(address: str) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Sync the file names in a folder, so that a new file survives a power failure."""
+    """Write a folder's entries to disk, so that a new file survives a power failure."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)

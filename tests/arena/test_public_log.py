@@ -231,7 +231,7 @@ def test_a_log_that_was_changed_is_not_taken_in(small: Any, hub_client: Any, tmp
         (original.replace(b'"outcome": "a"', b'"outcome": "b"'), "different content"),
         (original.replace(b'"heard_a": 1.0', b'"heard_a": 9.0'), "heard_a"),
         (original[:-20], "not JSON"),
-        (b'{"record": "gift"}\n', "not a record of a vote"),
+        (b'{"record": "gift"}\n', "not a vote record"),
         (b"\xff\n", "is damaged"),
     ):
         repo.commit({**files, "log/29990101T000000000000-ffffffff.jsonl": changed})

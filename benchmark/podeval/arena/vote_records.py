@@ -256,7 +256,7 @@ def read_record(data: Any, where: str) -> Record:
     kinds: dict[Any, type[Record]] = {"vote": VoteRecord, "standing": StandingRecord, "erasure": ErasureRecord}
     kind = kinds.get(data.get("record")) if isinstance(data, dict) else None
     if kind is None:
-        raise BadInput(f"{where} is not a record of a vote written by podeval")
+        raise BadInput(f"{where} is not a vote record written by podeval")
     try:
         return kind.model_validate(data)
     except ValidationError as error:

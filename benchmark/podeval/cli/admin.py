@@ -87,7 +87,7 @@ def new_secret(reason: Reason, by: By, database: Place = DEFAULT, runs: Runs = R
 
     with open_database(require_database(database, runs)) as opened:
         people = renew(opened, reason, by)
-    print(f"the secret was replaced; {people} known people now count as new voters")
+    print(f"the secret was replaced; {people} existing voters now count as new voters")
 
 
 # `podeval backup`, `restore` and `retention`, which protect data and free disk space.

@@ -160,8 +160,8 @@ def tell_unscored(title: str, summary: "RunSummary", left: str = "") -> bool:
         say(f"{title}: {of_what} unscored on {count} of {total} items: {example}{kind}")
     if any(row.unscored_system and not catalogue.get(row.metric).only_for for row in whole):
         say(
-            f"{title}: items on which the system failed are final; to generate and measure them again, add --retry "
-            f"failed"
+            f"{title}: items on which the system failed are not repeated; to generate and measure them again, add "
+            f"--retry failed"
         )
     return not metrics
 

@@ -72,7 +72,7 @@ _NUMBER_MOST = 2**60
 
 @dataclass(frozen=True)
 class SafetensorsFile:
-    """The content that a header states; `claimed` is the byte offset at which its tensors end."""
+    """The content that a header declares; `claimed` is the byte offset at which its tensors end."""
 
     parameters: int
     claimed: int

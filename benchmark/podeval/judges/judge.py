@@ -195,7 +195,7 @@ def find_judge(text: str) -> Judge:
 
 def _at_endpoint(model: str, endpoint: str) -> Judge:
     if not model:
-        raise BadInput(f"no model at {_strip_secrets(endpoint)} is named; write MODEL@{_strip_secrets(endpoint)}")
+        raise BadInput(f"no model is given for {_strip_secrets(endpoint)}; write MODEL@{_strip_secrets(endpoint)}")
     checked = _check_endpoint(endpoint)
     return Judge("endpoint", model, endpoint=checked, hears=find_provider(checked, model).hears)
 

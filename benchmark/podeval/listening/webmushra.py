@@ -92,7 +92,7 @@ def read_configuration(path: Path) -> Imported:
     if not pages:
         raise BadInput(f"{path} has no page of type {' or '.join(_KINDS)}")
     if any(questions != questionnaires[0] for questions in questionnaires):
-        raise BadInput(f"the pages of {path} ask different questions; make a separate file for each set")
+        raise BadInput(f"the pages of {path} ask different questions; make a separate file for each set of questions")
     name = re.sub(r"[^a-z0-9_-]+", "-", str(content.get("testId") or path.stem).lower()).strip("-_") or "test"
     # Make a design for each kind.
     designs = []

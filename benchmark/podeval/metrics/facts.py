@@ -167,7 +167,9 @@ class Key:
 # podeval ships, with the same sentences; dialogue metrics use pairs of these voices). The figures on tricks are in
 # `docs/gaming.md`. A metric without a sentence here has `UNWARNED`.
 
-_JUDGED = "Judges have biases of their own; use `podeval report judge`, also with --probe, to find those of your judge."
+_JUDGED = (
+    "Judges have biases of their own; to find those of your judge, run `podeval report judge` with and without --probe."
+)
 _UNRUN = (
     "No package contains its weights, and they were not available here, so its biases have not been measured; after "
     "`podeval models install --profile reference`, `studies/bias.py run WORK --profile reference` measures them."

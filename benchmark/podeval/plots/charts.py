@@ -69,7 +69,7 @@ class IntervalRow:
 def draw_intervals(
     rows: Sequence[IntervalRow], frame: Frame, axis_title: str = "", legend: Mapping[str, str] | None = None
 ) -> str:
-    """Draw every row as a dot with its interval, and its name above it.
+    """Draw every row as a dot with its interval, with the row's name above it.
 
     Args:
         rows: one row per system, from top to bottom.
@@ -146,7 +146,7 @@ def draw_boxes(
     ends: tuple[float, float] | None = None,
     heading: str = "",
 ) -> str:
-    """Draw a box with dots for each row, and its name above it.
+    """Draw a box with dots for each row, with the row's name above it.
 
     Args:
         rows: the rows, from top to bottom; a row without values has only a name.

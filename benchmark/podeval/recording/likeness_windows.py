@@ -272,7 +272,7 @@ DAMAGES: Mapping[str, tuple[Callable[[Samples, Any, float], Samples], tuple[floa
 
 
 def plant_damage(recording: Recording, factor: str, strength: int) -> Recording:
-    """Return a recording after damage to a factor, of strength 0, 1 or 2."""
+    """Return a copy of the recording in which one factor is damaged, at strength 0, 1 or 2."""
     damage, amounts = DAMAGES[factor]
     facts = recording.prosody() if factor == "prosody" else recording.speech()
     damaged = damage(recording.mono(), facts, amounts[strength])

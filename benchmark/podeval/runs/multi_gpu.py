@@ -57,7 +57,7 @@ def group() -> ProcessGroup | None:
         os.environ.pop(variable, None)
 
     def meet() -> None:
-        """Synchronise on the CPU; accelerate's own method needs a GPU with each process's number."""
+        """Synchronise on the CPU; accelerate's own method needs one GPU for each process."""
         from torch import distributed
 
         distributed.monitored_barrier()

@@ -99,7 +99,7 @@ def read_answers(folder: Path) -> list[JudgeAnswers]:
     records = Records(folder)
     # List the judges, and count failed calls.
     if not records.judges():
-        raise BadInput(f"there are no records of a judge in {folder}; specify the judge's folder of records")
+        raise BadInput(f"{folder} contains no judge records; specify the folder that contains them")
     answers = {described["id"]: JudgeAnswers(described, str(folder)) for described in records.judges()}
     for failure in records.failures():
         _of(answers, failure["judge"]).failed_calls += 1

@@ -119,7 +119,7 @@ def read_rating_files(path: Path) -> list[RatingFile]:
         return [_read_file(path)]
     files = sorted({*path.glob("scores.csv"), *path.glob("*/scores.csv")})
     if not files:
-        raise BadInput(f"{path} contains no scores.csv, either directly or in a subfolder; specify a file of ratings")
+        raise BadInput(f"{path} contains no scores.csv, either directly or in a subfolder; specify a ratings file")
     return [_read_file(file) for file in files]
 
 
@@ -233,7 +233,8 @@ def _read_order(path: Path, records: Records) -> RatingFile:
     marks = tuple(Mark("", "", str(row["system"]), sign * _to_number(at, row, name)) for at, row in records)
     if len({mark.stimulus for mark in marks}) < len(marks):
         raise BadInput(
-            "a system is listed twice, but an order has one line per system; add the column item for scores by item"
+            "a system is listed twice, but an order has one line per system; to give scores by item, add a column "
+            "named 'item'"
         )
     return RatingFile(path.stem, "order", marks)
 

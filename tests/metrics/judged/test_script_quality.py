@@ -94,7 +94,7 @@ def test_chinese_scripts_and_the_paper_s_own_form_are_read(judge: Callable[..., 
     ("wrong", "told"),
     [
         (quality(substance=30), "the items of substance add up to 27.5, its score says 30"),
-        (quality({**SCORES, "naturalness": [16, 6]}), "item 10 has 16 points of at most 15"),
+        (quality({**SCORES, "naturalness": [16, 6]}), "item 10 has 16 points, but at most 15 are possible"),
         (quality({**SCORES, "narrative": [4, 7, 5]}), "narrative needs items"),
         (quality(quote="The ocean is a soup of minerals"), "do not stand in the script: “The ocean is a soup"),
         (quality(quote="..."), "do not stand in the script"),

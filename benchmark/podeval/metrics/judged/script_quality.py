@@ -144,7 +144,7 @@ class Quality(JudgeAnswer):
                 raise ValueError(f"{name} needs items {expected} in this order, and has {numbers}")
             for item, most in zip(dimension.items, points, strict=True):
                 if item.score > most:
-                    raise ValueError(f"item {item.item} has {item.score:g} points of at most {most}")
+                    raise ValueError(f"item {item.item} has {item.score:g} points, but at most {most} are possible")
             total = sum(item.score for item in dimension.items)
             if abs(total - dimension.score) > 1e-6:
                 raise ValueError(f"the items of {name} add up to {total:g}, its score says {dimension.score:g}")

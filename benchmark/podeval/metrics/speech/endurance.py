@@ -4,12 +4,12 @@ Six values are tracked minute by minute: the level of the speech (volume fade), 
 voice (voice drift), the quality of the sound and, with a script, errors in its words (skipped text, hallucination) and
 in who says them (speaker swap). `lasts` is the number of minutes until the first of them leaves its usual range. The
 usual range is the value of the first two minutes, plus or minus a tolerance, or five times the value's own spread from
-minute to minute if that is larger. The tolerances are 3 LU of level and 10 % of speaking rate in either direction and,
-only for the worse, 0.15 of cosine distance, 0.3 of DNSMOS, 50 errors per 1000 words and 10 % of the words said by the
-right speaker. A value has left its range if it is outside the range for two minutes in a row. If no value leaves its
-range, `lasts` is the length of the recording, the notes contain `censored`, and tables show `≥`. `lasting_share` is
-`lasts` as a share of the recording. Systems are ranked by the share, because a slower reading of the same script lasts
-longer without being steadier.
+minute to minute if that is larger. The tolerances in either direction are 3 LU for the level and 10 % for the speaking
+rate. For changes for the worse only, they are 0.15 for the cosine distance, 0.3 for DNSMOS, 50 errors per 1000 words,
+and 0.1 for the share of words said by the right speaker. A value has left its range if it is outside the range for two
+minutes in a row. If no value leaves its range, `lasts` is the length of the recording, the notes contain `censored`,
+and tables show `≥`. `lasting_share` is `lasts` as a share of the recording. Systems are ranked by the share, because a
+slower reading of the same script lasts longer without being steadier.
 
 The slopes are changes per ten minutes, from the least-squares line through the values of the minutes, with a 95 %
 interval in the notes (`stats/drift.py`). A slope whose interval contains 0 shows no trend. Level is loudness (ITU-R

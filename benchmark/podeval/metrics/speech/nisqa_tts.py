@@ -14,9 +14,9 @@ microphone 2.2. The scores have not yet been compared with listeners' ratings.
 Source: Mittag and Möller, "Deep Learning Based Assessment of Synthetic Speech Naturalness", Interspeech 2020; package
 `nisqa` 2.0 with `nisqa_tts.tar`.
 
-Differs from the package, which processes the whole file at once, up to 60 s, in using windows: recordings of up to 10 s
-have the same value. If there are several channels, the package uses their mean, as here, unless one channel is
-requested.
+Differs from the package because it uses windows, where the package processes the whole file at once, up to 60 s; for
+recordings of up to 10 s, both give the same value. If there are several channels, the package uses their mean, as here,
+unless one channel is requested.
 
 Like all predictors of listeners' ratings, it rates the recording as it is, but a constant offset is removed, ends
 without speech are trimmed to half a second, and windows that are more than 60 % silence or music alone are left out and

@@ -16,8 +16,9 @@ unscored.
 
 Differs from the paper in leaving out windows with more than 60 % non-speech (counted in the notes), and in not
 resampling to 24 kHz first; `variant="lfs"` follows the paper. `worst_window`, the lowest mean cosine of a window with
-all other windows of its speaker, is our addition. `self_repetition` in the notes is the share of windows whose cosine
-with another window that does not overlap them is above 0.98: a looped piece is consistent without being natural speech.
+all other windows of its speaker, is our addition. `self_repetition` in the notes is the share of windows with a
+cosine similarity above 0.98 to another window that they do not overlap; it reveals looped audio, which is consistent
+without being natural speech.
 """
 
 from collections.abc import Sequence

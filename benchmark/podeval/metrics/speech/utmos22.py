@@ -12,8 +12,8 @@ and, once, with those of SpeechMOS's code; they were the same.
 
 Source: Saeki et al., "UTMOS: UTokyo-SaruLab System for VoiceMOS Challenge 2022", Interspeech 2022; SpeechMOS 1.2.0.
 
-Differs from SpeechMOS, which processes the whole file at once, in using windows: recordings of up to 10 s have the same
-value.
+Differs from SpeechMOS because it uses windows, where SpeechMOS processes the whole file at once; for recordings of up
+to 10 s, both give the same value.
 
 Like all predictors of listeners' ratings, it rates the recording as it is, but a constant offset is removed, ends
 without speech are trimmed to half a second, and windows that are more than 60 % silence or music alone are left out and

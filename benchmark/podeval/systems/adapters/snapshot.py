@@ -158,7 +158,7 @@ def check_files(folder: Path) -> None:
             safetensors.
     """
     if not folder.is_dir():
-        raise BadInput(f"there is no folder {folder} with the files of a model")
+        raise BadInput(f"the model folder {folder} does not exist")
     for path in _files(folder):
         name = path.relative_to(folder)
         if path.is_symlink() or not path.is_file():

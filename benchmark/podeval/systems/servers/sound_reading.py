@@ -205,7 +205,7 @@ def _unpack_events(response: ServerResponse, what: str) -> list[ServerResponse]:
     Audio after the end of one sentence also belongs to the speech; an end event that repeats all of it adds nothing.
 
     Raises:
-        ServerError: an event states an error.
+        ServerError: an event reports an error.
         ServerBroke: an event is truncated, or no event reports the end of the speech.
         SpeechFailed: no event contains audio.
     """
