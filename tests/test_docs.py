@@ -72,6 +72,14 @@ def test_messages_of_the_page_on_troubleshooting_are_the_product_s() -> None:
     assert not [piece for piece in pieces if piece not in sources]
 
 
+def test_ratios_of_the_page_on_performance_are_those_that_the_bench_printed() -> None:
+    page, bench = ((REPOSITORY / "docs" / name).read_text("utf-8") for name in ("performance.md", "studies/speed.md"))
+    section = page.partition("## Against other tools")[2].partition("\n## ")[0]
+    (_, _, *named), (_, _, *printed) = ([row.split(" | ") for row in text.splitlines() if row[:2] == "| "] for text in (section, bench))
+    assert len(named) > 12
+    assert {tuple(row) for row in named} <= {(what, against, times) for what, _, against, _, times, *_ in printed}
+
+
 def test_the_site_of_the_docs_can_be_built_and_its_navigation_lists_pages_that_exist() -> None:
     """Building it is left to tests/packaging/test_docs_site.py, which takes a minute."""
     configuration = pytest.importorskip("mkdocs.config").load_config(str(REPOSITORY / "mkdocs.yml"))

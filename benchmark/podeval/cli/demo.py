@@ -34,8 +34,8 @@ FAULTY_SYSTEMS, FAULTY_ITEMS = ("content_faults", "signal_faults"), 1
 faults.
 """
 PODCASTS = {
-    "planted_podcast": ("Podcast with a turn said again", False),
-    "planted_podcast_music": ("Podcast with music and a turn said again", True),
+    "planted_podcast": ("A turn said again", False),
+    "planted_podcast_music": ("Music and a turn said again", True),
 }
 """Finished podcasts of the demo, by the name of their row: title, and whether there is music."""
 PODCAST_METRICS, PODCAST_ITEM = ("podcast_checks", "loudness", "smr"), "demo_Health_and_Fitness_18"
