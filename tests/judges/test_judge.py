@@ -47,7 +47,7 @@ def test_a_transformers_model_is_pinned_to_a_commit() -> None:
     [
         ("gpt-4o", "does not name a judge; write MODEL@https"),
         ("", "does not name a judge"),
-        ("@https://host/v1", "no model at https://host/v1 is named"),
+        ("@https://host/v1", "no model is given for https://host/v1"),
         ("m@ftp://host/v1", "does not name a judge"),
         ("m@https://user:secret@host/v1", "contains a user name, a password or a query"),
         ("m@https://host/v1?key=secret", "contains a user name, a password or a query"),
