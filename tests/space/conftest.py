@@ -99,7 +99,7 @@ class Visit:
     def open(self, url: str) -> Any:
         self.page.goto(url)
         # The first view comes with the page; the one that a reader can use follows it.
-        self.page.wait_for_selector("#board-part #table td")
+        self.page.wait_for_selector("#board-part #table td", timeout=60_000)
         return self.page
 
     def rows(self) -> list[str]:
