@@ -300,7 +300,7 @@ class Rankings:
             self._error = error
         finally:
             # The first ranking also loads libraries and reads all votes, so it takes longer than the next ones.
-            share = min(1.0, 10 * self._share) if first else self._share
+            share = 10 * self._share if first else self._share
             self._until = time.monotonic() + (time.monotonic() - began) / share
             self._renewing = None
 
