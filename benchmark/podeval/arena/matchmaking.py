@@ -322,10 +322,12 @@ def _take_snapshot(session: Session) -> _Snapshot:
     for dimension, benchmark, item, system in session.execute(rows).all():
         for protocol in list_protocols(benchmark) if dimension not in closed else ():
             items.setdefault((protocol, dimension), {}).setdefault(item, set()).add(system)
-    # Read how often each pair met, and the outcomes of the votes.
+    # Read how often each pair met, and the outcomes of the votes, by the driver, which takes half of SQLAlchemy's time.
     counts: defaultdict[_Kind, dict[Pair, tuple[int, ...]]] = defaultdict(dict)
-    for protocol, dimension, low, high, *numbers in session.execute(select(PAIR_COUNTS)).all():
-        counts[protocol, dimension][low, high] = tuple(numbers)
+    cursor = session.connection().connection.cursor()
+    cursor.execute(str(select(PAIR_COUNTS).compile(session.get_bind())))
+    for row in cursor.fetchall():
+        counts[row[:2]][row[2:4]] = row[4:]
     voters: defaultdict[_Kind, Counter[str]] = defaultdict(Counter)
     for protocol, dimension, system, _, count in session.execute(select(SYSTEM_COUNTS)):
         voters[protocol, dimension][system] = count
