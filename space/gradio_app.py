@@ -22,6 +22,7 @@ import gradio_events
 import httpx
 from auth import read_public_address
 from fastapi import APIRouter, FastAPI
+from gradio.routes import App
 from gradio_addresses import KEEP_SECONDS, LARGEST_ARCHIVE, PREFIXES, TABS_ID, may_measure
 from gradio_routes import GradioGate
 from pages.method import compute_published
@@ -75,14 +76,13 @@ def build(site: Site, language: str = "en") -> gr.Blocks:
 @contextmanager
 def _without_application() -> Iterator[None]:
     """Keep Gradio from making an application, which takes a fifth of a second, when blocks begin and when they end;
-    setting their queue makes one again.
+    the one that the queue uses is made when `gradio_events.bound` sets the queue.
     """
-    made_by = gradio.blocks.App
     gradio.blocks.App = SimpleNamespace(create_app=lambda *_, **__: None)
     try:
         yield
     finally:
-        gradio.blocks.App = made_by
+        gradio.blocks.App = App
 
 
 class LanguageApps:

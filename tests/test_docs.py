@@ -75,10 +75,10 @@ def test_messages_of_the_page_on_troubleshooting_are_the_product_s() -> None:
 def test_ratios_of_the_page_on_performance_are_those_that_the_bench_printed() -> None:
     page, bench = ((REPOSITORY / "docs" / name).read_text("utf-8") for name in ("performance.md", "studies/speed.md"))
     section = page.partition("## Against other tools")[2].partition("\n## ")[0]
-    named, printed = (re.findall(r"^\| (.+) \|$", text, re.MULTILINE)[2:] for text in (section, bench))
-    cells = [row.split(" | ") for row in printed]
-    assert len(named) > 12
-    assert set(named) <= {" | ".join((what, against, times)) for what, _, against, _, times, *_ in cells}
+    claims, rows = (re.findall(r"^\| (.+) \|$", text, re.MULTILINE)[2:] for text in (section, bench))
+    cells = [row.split(" | ") for row in rows]
+    assert len(claims) > 12
+    assert set(claims) <= {" | ".join((what, against, times)) for what, _, against, _, times, *_ in cells}
 
 
 def test_the_site_of_the_docs_can_be_built_and_its_navigation_lists_pages_that_exist() -> None:

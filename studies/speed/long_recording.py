@@ -138,12 +138,12 @@ def main() -> int:
         # A forked process has its parent's memory; a spawned one has only its own.
         with ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), max_tasks_per_child=1) as processes:
             for name in options.metrics.split(","):
-                found = processes.submit(used, name, path, cache).result()
-                grown = (found.peak - found.before) / 1e9
+                cost = processes.submit(used, name, path, cache).result()
+                grown = (cost.peak - cost.before) / 1e9
                 above |= grown > options.limit
                 print(
-                    f"{name:20} models {found.before / 1e9:5.2f} GB, above them {grown:5.2f} GB; "
-                    f"{found.wall:7.1f} s wall, {found.processor:7.1f} s processor ({found.said})",
+                    f"{name:20} models {cost.before / 1e9:5.2f} GB, above them {grown:5.2f} GB; "
+                    f"{cost.wall:7.1f} s wall, {cost.processor:7.1f} s processor ({cost.said})",
                     flush=True,
                 )
     return int(above)

@@ -22,7 +22,7 @@ def main() -> None:
     commit = subprocess.check_output(["git", "describe", "--always", "--dirty"], cwd=Path(__file__).parent, text=True)
     processor = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text(encoding="utf-8"))
     machine = f"{len(os.sched_getaffinity(0))} cores of {processor[1] if processor else platform.machine()}"
-    print("# Side by side with other tools\n\nPrinted by `make bench`. Seconds and ratios are medians of the turns.")
+    print("# Side by side with other tools\n\nPrinted by the scripts of `make bench`. Seconds and ratios are medians.")
     print("Where a ratio is below 1, the other is faster. The load is the machine's when the row was printed.\n")
     print(f"Commit {commit.strip()}; {machine}; Python {platform.python_version()}, {packages}.\n")
     print("| what | ours, s of processor | against | s of processor | times ours | wanted | turns | load |")

@@ -196,7 +196,8 @@ class Rankings:
 
     Args:
         arena: the arena whose votes are ranked.
-        share: maximum share of the time that may be spent on computing ratings.
+        share: maximum share of the time that may be spent on computing ratings; after the first ranking, ten times as
+            much.
         runs: folder of runs whose judges' battles are also ranked; None to rank only human votes.
         quick: readers wait for the new ranking if computing it takes at most this many seconds; slower rankings are
             saved to disk.

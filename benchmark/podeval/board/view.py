@@ -231,7 +231,7 @@ def _correct_together(runs: Path, sheet: Sheet, *where: Any) -> Sheet | None:
 
 def _pick_board(wish: BoardView, index: Index) -> str:
     """Return the requested board or, if it is missing, the one with the most measured systems for its benchmark or
-    profile; then systems in papers count.
+    profile; of equal boards, the one with the most systems, including those in papers.
     """
     by_size = sorted(index.boards, key=lambda name: (-index.measured[name], -index.known[name]))
     benchmark = wish.board.partition("/")[0]
